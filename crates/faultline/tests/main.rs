@@ -8,6 +8,7 @@
 mod ab;
 mod absences;
 mod adversary;
+mod advise;
 mod answers;
 mod browser;
 mod budget;

@@ -1,5 +1,6 @@
 //! Reports of a run made up by hand, as people see them.
 
+mod advice;
 mod answer;
 mod commands;
 mod costs;

@@ -269,12 +269,20 @@ fn reached(of: &FileSummary) -> u64 {
     if is_code { 0 } else { of.bytes.saturating_add(mapped) }
 }
 
+/// What nearly every program reads when it starts: libraries, their configuration, the words of a language.
+fn is_of_the_system(path: &str) -> bool {
+    ["/usr/lib", "/lib", "/etc/", "/usr/share/locale/", "/proc/", "/sys/", "/dev/", "/nix/store/"]
+        .iter()
+        .any(|it| path.starts_with(it))
+}
+
 /// The file with the most bytes reached, by its place in the table.
 fn matters(all: &Summary) -> Result<(usize, PathBuf)> {
     let regular = |path: &str| fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() > 0);
-    let most = all.files.iter().enumerate().filter(|(_, it)| reached(it) > 0 && regular(&it.file.path));
+    let is_own = |it: &FileSummary| !is_of_the_system(&it.file.path) && regular(&it.file.path);
+    let most = all.files.iter().enumerate().filter(|(_, it)| reached(it) > 0 && is_own(it));
     let (place, file) = most.max_by_key(|(_, it)| reached(it)).ok_or_else(|| {
-        anyhow!("the command reads no regular file that is still there, so there is nothing to advise about; try another one")
+        anyhow!("the command reads no regular file beside those of the system, so there is nothing to advise about; try one that does")
     })?;
     Ok((place, PathBuf::from(&file.file.path)))
 }

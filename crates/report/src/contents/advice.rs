@@ -8,7 +8,11 @@ use schema::{
 
 use super::answer;
 use crate::{
-    layout::{number, page::Page, paint::Paint},
+    layout::{
+        number::{self, GLUE},
+        page::Page,
+        paint::Paint,
+    },
     words::{advice as words, list},
 };
 
@@ -89,8 +93,8 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
     let verdict = words::verdict(of.verdict);
     match (of.verdict, &of.to, &of.io, &of.program) {
         (AdviceVerdict::Switch, Some(to), Some(io), Some(program)) => {
-            let effort = of.effort.map(|it| format!(", effort {it:?}")).unwrap_or_default();
-            let grade = of.grade.map(|it| format!(", grade {}", words::grade(it))).unwrap_or_default();
+            let effort = of.effort.map(|it| format!(", effort{GLUE}{it:?}")).unwrap_or_default();
+            let grade = of.grade.map(|it| format!(", grade{GLUE}{}", words::grade(it))).unwrap_or_default();
             add(verdict, format!("{}: {}{effort}{grade}", short(to), words::gain(of, io, program)), Paint::Good);
             if let Some(how) = &of.how {
                 add("", crate::words::how(how), Paint::Plain);
@@ -117,7 +121,7 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
 
 fn option(of: &Advice, it: &AdviceOption) -> String {
     let gain = words::gain(of, &it.io, &it.program);
-    format!("{}: {gain}, effort {:?}, grade {}", short(&it.to), it.effort, words::grade(it.grade))
+    format!("{}: {gain}, effort{GLUE}{:?}, grade{GLUE}{}", short(&it.to), it.effort, words::grade(it.grade))
 }
 
 /// What effort and grade mean, where something is to be changed.

@@ -203,22 +203,18 @@ pub(crate) fn gain(of: &Advice, io: &Estimate, program: &Estimate) -> String {
 
 /// A switch of the program's, and how it compares with what was predicted.
 pub(crate) fn switched(of: &Switched) -> String {
-    let time = of.ns.map(|it| number::duration_interval(&it));
-    let real = of.real.map(|it| number::speedup_glued(&it));
     let why = of.reason.as_ref().map(|it| format!(" ({})", reason(it))).unwrap_or_default();
-    let measured = match (time, real) {
-        (Some(time), Some(real)) => format!("{time}, as fast as it is {real}{why}"),
-        (Some(time), None) => format!("{time}{why}"),
-        (None, _) => format!("not measured{why}"),
-    };
+    let Some(time) = of.ns.map(|it| number::duration_interval(&it)) else { return format!("not measured{why}") };
     let predicted = match (&of.like, &of.predicted) {
-        (Some(like), Some(predicted)) => {
-            format!("; predicted from {}: {}", short(like), number::speedup_glued(predicted))
-        }
-        (Some(like), None) => format!("; it was seen to reach the file as {}", short(like)),
-        (None, _) => "; no arm reaches the file as it was seen to, so nothing is predicted".into(),
+        (Some(like), Some(gain)) => format!("predicted {} ({})", number::speedup_glued(gain), short(like)),
+        (Some(like), None) => format!("nothing predicted of {}", short(like)),
+        (None, _) => "nothing predicted, because no arm reaches the file as it was seen to".into(),
     };
-    format!("{measured}{predicted}")
+    let real = match of.real {
+        Some(gain) => format!("real {}", number::speedup_glued(&gain)),
+        None => "no real one".into(),
+    };
+    format!("{time}; gain {predicted}, {real}{why}")
 }
 
 /// How far the replay is the program.
@@ -231,7 +227,7 @@ pub(crate) fn self_check(of: &AdviceSelfCheck) -> String {
     match (of.off, &of.why) {
         (_, Some(why)) => format!("replay against program: not compared, {}", unchecked(why)),
         (Some(off), None) if of.by.is_one_sided() && of.passed => {
-            format!("replay against program, {by}: {} of it", percent(1.0 + off))
+            format!("replay against program, {by}: {} of the program's", percent(1.0 + off))
         }
         (Some(off), None) => format!("replay against program, {by}: {} off", percent(off.abs())),
         (None, None) => "replay against program: not compared".into(),

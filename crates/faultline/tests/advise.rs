@@ -1,0 +1,180 @@
+//! `faultline advise`: a command's accesses replayed beside the command, from a trace that is there and by recording it.
+
+use std::fs;
+
+use schema::{
+    State, Workload,
+    advice::{AdviceReason, AdviceVerdict},
+    advised::Reach,
+    findings::Document,
+};
+
+use crate::support::{Output, Sandbox};
+
+const BYTES: usize = 4 << 20;
+const READS: u64 = 64;
+
+/// What strace shows of a program that reads a file here and there.
+fn log(file: &str) -> String {
+    let reads = (0..READS).map(|at| {
+        let offset = at * 7919 % 1000 * 4096;
+        format!("7 pread64(3<{file}>, \"\"..., 4096, {offset}) = 4096\n")
+    });
+    format!("7 openat(AT_FDCWD</>, \"q\", O_RDONLY) = 3<{file}>\n{}", reads.collect::<String>())
+}
+
+fn imported(sandbox: &Sandbox) -> (String, String) {
+    let file = sandbox.file("q", BYTES);
+    let (log, trace) = (sandbox.write("log", log(&file)), sandbox.at("q.trace"));
+    sandbox.run(&["trace", "import", &log, "-o", &trace]).expect(0);
+    (file, trace)
+}
+
+fn advise(sandbox: &Sandbox, options: &[&str], command: &[&str]) -> Output {
+    let fixed = ["advise", "--rounds=2", "--budget=5m", "--json"];
+    sandbox.run(&[&fixed[..], options, &["--"], command].concat())
+}
+
+/// Where a file can be cold, and a command be watched.
+fn is_possible(document: &Document) -> bool {
+    let skipped = document.record.cells.iter().find_map(|it| it.skipped.as_ref());
+    if let Some(why) = skipped.filter(|_| document.record.samples.is_empty()) {
+        println!("skipped: {why}");
+    }
+    !document.record.samples.is_empty()
+}
+
+#[test]
+fn a_command_is_measured_beside_replays_of_its_trace_from_the_same_states() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let output = advise(&sandbox, &["--trace", &trace, &file], &["cksum", &file]);
+    output.says(&["the command is run several times"]);
+    let document = output.document();
+    let (record, findings) = (&document.record, &document.findings);
+    let advised = record.advised.as_deref().expect("it is a run of advise");
+    assert_eq!((advised.file.as_str(), &advised.reach), (file.as_str(), &Reach::Calls));
+    assert_eq!((advised.pattern.accesses, advised.pattern.bytes), (READS, READS * 4096));
+    assert_eq!(advised.recorded, "native/pread");
+    let traced = record.conditions.iter().filter_map(|it| it.trace.as_ref());
+    assert!(traced.into_iter().all(|it| it.digest == advised.digest) && advised.digest.len() == 64);
+    if !is_possible(&document) {
+        return;
+    }
+    assert_eq!(findings.advice.iter().map(|it| it.state).collect::<Vec<_>>(), [State::Cold, State::Cached]);
+    // Two rounds decide nothing, whatever they say.
+    assert!(findings.advice.iter().all(|it| it.verdict != AdviceVerdict::Switch), "{:?}", findings.advice);
+    for workload in [Workload::Command, Workload::Replay] {
+        let of_kind =
+            |it: &&schema::record::Sample| record.conditions[record.cells[it.cell].condition].workload == workload;
+        let rounds = record.samples.iter().filter(of_kind).map(|it| it.round);
+        assert_eq!(rounds.collect::<std::collections::BTreeSet<u32>>(), [0, 1].into(), "{workload}");
+    }
+    // A record is shown again as it was.
+    let saved = sandbox.saved().unwrap();
+    let again = sandbox.run(&["report", &saved.display().to_string(), "--json"]).expect(0).document();
+    assert_eq!(again.findings.advice, findings.advice);
+    let text = fs::read_to_string(saved).unwrap();
+    assert!(!text.contains("q.trace"), "a record names the digest, and no file of a trace");
+}
+
+#[test]
+fn a_run_of_advise_is_made_again_with_its_trace_and_consent() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    if !is_possible(&advise(&sandbox, &["--state=cached", "--trace", &trace, &file], &["cksum", &file]).document()) {
+        return;
+    }
+    sandbox.run(&["rerun", "last", "--rounds=2"]).refused(2, &["--run-commands"]);
+    sandbox.run(&["rerun", "last", "--rounds=2", "--run-commands"]).refused(2, &["--trace"]);
+    let again = sandbox.run(&["rerun", "last", "--rounds=2", "--run-commands", "--trace", &trace, "--json"]);
+    assert_eq!(again.document().findings.advice.len(), 1);
+}
+
+#[test]
+fn a_switch_is_measured_beside_the_command() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let switch = format!("cksum '{file}'");
+    let options = ["--state=cached", "--switch", &switch, "--trace", &trace, &file];
+    let document = advise(&sandbox, &options, &["cksum", &file]).document();
+    if !is_possible(&document) {
+        return;
+    }
+    let [advice] = &document.findings.advice[..] else { panic!("one state was asked about") };
+    assert_eq!(advice.switched.iter().map(|it| it.line.as_str()).collect::<Vec<_>>(), [switch.as_str()]);
+    assert!(advice.switched[0].real.is_some() || advice.switched[0].reason.is_some());
+}
+
+#[test]
+fn with_once_the_command_is_not_measured_and_nothing_is_advised() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let marker = sandbox.at("ran");
+    let document = advise(&sandbox, &["--once", "--trace", &trace, &file], &["touch", &marker]).expect(3).document();
+    assert!(fs::metadata(&marker).is_err(), "it was run although it need not be");
+    if is_possible(&document) {
+        assert!(document.findings.advice.iter().all(|it| it.because == [AdviceReason::RanOnce]));
+    }
+}
+
+#[test]
+fn a_command_that_fails_is_advised_nothing() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let document = advise(&sandbox, &["--trace", &trace, &file], &["false"]).expect(1).document();
+    assert!(document.record.samples.is_empty(), "replays say nothing of it");
+    let is_lost = |it: &AdviceReason| matches!(it, AdviceReason::NotMeasured { .. });
+    assert!(document.findings.advice.iter().all(|it| it.because.iter().all(is_lost)));
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_before_anything_runs() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let marker = sandbox.at("ran");
+    let refused = |options: &[&str], words: &[&str]| {
+        sandbox.run(&[&["advise"], options, &["--", "touch", &marker]].concat()).expect(2).says(words);
+        assert!(fs::metadata(&marker).is_err());
+    };
+    refused(&["--trace", &trace], &["FILE"]);
+    refused(&["--state=limited"], &["cold or cached"]);
+    refused(&["--trace", &file, &file], &["no trace of faultline"]);
+    refused(&["--save-trace", "-"], &["--save-trace"]);
+    refused(&["--once", "--switch=x"], &["--once"]);
+}
+
+#[test]
+fn a_command_is_recorded_and_the_file_with_the_most_bytes_matters() {
+    let sandbox = Sandbox::new();
+    let (small, large) = (sandbox.file("small", 128 << 10), sandbox.file("large", BYTES));
+    let saved = sandbox.at("saved.trace");
+    let output = advise(&sandbox, &["--state=cached", "--save-trace", &saved], &["cat", &small, &large]);
+    if output.stderr.contains("was not recorded") {
+        println!("skipped: {}", output.stderr.trim());
+        return;
+    }
+    let document = output.document();
+    let advised = document.record.advised.as_deref().unwrap();
+    assert_eq!((advised.file.as_str(), advised.pattern.bytes), (large.as_str(), BYTES as u64));
+    let other = advised.others.iter().find(|it| it.path == small);
+    assert_eq!(other.map(|it| it.bytes), Some(128 << 10), "{:?}", advised.others);
+    assert_eq!(advised.recorded, "native/read");
+    sandbox.run(&["trace", "show", &saved]).expect(0).shows(&[&large]);
+}
+
+#[test]
+fn a_command_that_opens_its_file_for_writing_or_reads_none_is_refused_with_the_reason() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", BYTES);
+    let before = fs::read(&file).unwrap();
+    let program = sandbox.write("rw.sh", format!("#!/bin/sh\nexec 3<>{file}\nhead -c 4000000 <&3\n"));
+    let output = sandbox.run(&["advise", "--", "sh", &program]);
+    if output.stderr.contains("was not recorded") {
+        println!("skipped: {}", output.stderr.trim());
+        return;
+    }
+    output.expect(1).says(&["for writing"]);
+    assert!(fs::read(&file).unwrap() == before);
+    sandbox.run(&["advise", "--", "cat", "/dev/null"]).expect(1).says(&["advise about"]);
+}

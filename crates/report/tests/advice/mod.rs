@@ -1,0 +1,223 @@
+//! What to change, as people see it first: the file that matters, each state with its verdict, and what is not known.
+
+use expect_test::expect_file;
+use report::Style;
+use schema::{
+    Condition, ConditionId, State, Workload,
+    advice::{
+        Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceSelfCheck, AdviceVerdict, CheckedBy,
+        Effort, Grade, How, Settles, Switched, Unchecked,
+    },
+    advised::{Advised, OtherReached, Pattern, Reach},
+    counted::Bin,
+    findings::Document,
+    reason::Reason,
+};
+
+use crate::{
+    SAVED, check_widths, squeezed,
+    support::{Run, condition, estimate, run},
+};
+
+const FILE: &str = "/data/t.db";
+
+fn id(index: usize) -> ConditionId {
+    ConditionId { condition_index: index, comparison_index: Some(index) }
+}
+
+fn advice(index: usize, state: State) -> Advice {
+    Advice {
+        id: id(index),
+        file: FILE.into(),
+        state,
+        verdict: AdviceVerdict::Unknown,
+        to: None,
+        code: AdviceCode::Unknown,
+        effort: None,
+        grade: None,
+        io: None,
+        program: None,
+        because: vec![],
+        how: None,
+        caveats: vec![],
+        settles: None,
+        program_ns: None,
+        io_ns: None,
+        share: None,
+        faster_at_most: None,
+        also: vec![],
+        in_advance: vec![],
+        switched: vec![],
+    }
+}
+
+/// Points in a mapping: a switch cold, nothing to gain cached.
+fn advised() -> Run {
+    let mut all = run();
+    (all.record.conditions, all.record.cells, all.record.samples) = (vec![], vec![], vec![]);
+    let findings = &mut all.findings;
+    (findings.cells, findings.comparisons, findings.map, findings.crossovers) = (vec![], vec![], vec![], vec![]);
+    (findings.warnings, findings.claims, findings.figures, findings.costs) = (vec![], vec![], vec![], None);
+    findings.answer = Default::default();
+    all.record.experiment.title = "What to change about how a command reaches its file".into();
+    all.record.conditions = [State::Cold, State::Cached]
+        .map(|state| Condition { ops: 543, ..condition(Workload::Replay, 4096, state) })
+        .into();
+    all.record.advised = Some(Box::new(Advised {
+        file: FILE.into(),
+        states: vec![State::Cold, State::Cached],
+        digest: "0".repeat(64),
+        recorder: "ptrace".into(),
+        coverage: 1.0,
+        recorded: "native/mmap".into(),
+        reach: Reach::Mapping,
+        pattern: Pattern {
+            file_bytes: 82 << 20,
+            accesses: 543,
+            bytes: 543 * 4096,
+            page_bytes: 4096,
+            distinct_pages: 543,
+            in_order: 3,
+            threads: 1,
+            mappings: 1,
+            sizes: vec![Bin { value: 4096, events: 543 }],
+        },
+        others: vec![OtherReached { path: "/data/t.db-wal".into(), bytes: 54 * 4096 }],
+        others_left_out: 0,
+        once: false,
+    }));
+    let to = |arm: &str, how, effort, grade| AdviceOption {
+        to: format!("native/{arm}"),
+        code: AdviceCode::M1,
+        effort,
+        grade,
+        io: estimate(2.69, 0.02),
+        program: estimate(2.58, 0.05),
+        how,
+    };
+    let line = "sqlite3 -cmd 'PRAGMA mmap_size=0' t.db '.read q.sql'";
+    let cold = Advice {
+        verdict: AdviceVerdict::Switch,
+        to: Some("native/pread".into()),
+        code: AdviceCode::M1,
+        effort: Some(Effort::E0),
+        grade: Some(Grade::A),
+        io: Some(estimate(2.69, 0.02)),
+        program: Some(estimate(2.58, 0.05)),
+        because: vec![AdviceReason::BroughtIn { bytes: 19_592.0 * 4096.0, touched_bytes: 543.0 * 4096.0 }],
+        how: Some(How::Switch { line: line.into() }),
+        caveats: vec![AdviceCaveat::TowardsCalls, AdviceCaveat::WholePages, AdviceCaveat::ThisMachine],
+        program_ns: Some(estimate(80.2e6, 0.02)),
+        io_ns: Some(estimate(75.4e6, 0.02)),
+        share: Some(estimate(0.94, 0.02)),
+        faster_at_most: Some(16.7),
+        also: vec![to("mmap+random", How::MadviseRandom, Effort::E1, Grade::B)],
+        in_advance: vec![to("uring", How::InFlight { depth: 32 }, Effort::E3, Grade::B)],
+        switched: vec![Switched {
+            arm: "command/switch".into(),
+            line: line.into(),
+            cell: 2,
+            ns: Some(estimate(35.1e6, 0.04)),
+            real: Some(estimate(2.28, 0.05)),
+            like: Some("native/pread".into()),
+            predicted: Some(estimate(2.58, 0.05)),
+            reason: None,
+        }],
+        ..advice(0, State::Cold)
+    };
+    let cached = Advice {
+        verdict: AdviceVerdict::NoDifference,
+        code: AdviceCode::Ok,
+        because: vec![AdviceReason::BestGains { arm: "native/mmap+populate-read".into(), most: 1.0101 }],
+        program_ns: Some(estimate(5.1e6, 0.02)),
+        io_ns: Some(estimate(0.4e6, 0.02)),
+        share: Some(estimate(0.08, 0.02)),
+        faster_at_most: Some(1.087),
+        ..advice(1, State::Cached)
+    };
+    let check = |index, state, by, off: f64| AdviceSelfCheck {
+        id: id(index),
+        file: FILE.into(),
+        state,
+        by,
+        program: Some(75.1e6),
+        replay: Some(75.1e6 * (1.0 + off)),
+        off: Some(off),
+        passed: true,
+        why: None,
+    };
+    all.findings.advice = vec![cold, cached];
+    all.findings.advice_self_check =
+        vec![check(0, State::Cold, CheckedBy::ColdLessCached, -0.03), check(1, State::Cached, CheckedBy::Faults, -0.4)];
+    all
+}
+
+fn first(run: &Run, width: usize) -> String {
+    report::terminal(&run.record, &run.findings, Style { width, colour: false, details: false }, Some(SAVED))
+}
+
+#[test]
+fn the_first_screen_of_advice_reads_well_at_every_usual_width() {
+    let run = advised();
+    expect_file!["../snapshots/advice-80.txt"].assert_eq(&first(&run, 80));
+    expect_file!["../snapshots/advice-120.txt"].assert_eq(&first(&run, 120));
+    expect_file!["../snapshots/advice.md"].assert_eq(&report::markdown(&run.record, &run.findings));
+    check_widths(&run);
+}
+
+#[test]
+fn the_page_says_what_the_first_screen_says() {
+    let run = advised();
+    let page = report::html(&run.record, &run.findings);
+    for words in ["What to change", "MADV_RANDOM", "FL-M1", "FL-OK", "effort E0, grade A"] {
+        assert!(page.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn every_reason_is_a_sentence_in_json_beside_its_data() {
+    let run = advised();
+    let text = report::json(&run.record, &run.findings, None);
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let cold = &value["findings"]["advice"][0];
+    assert_eq!((&cold["verdict"], &cold["code"]), (&"switch".into(), &"FL-M1".into()));
+    assert_eq!((&cold["to"], &cold["effort"], &cold["grade"]), (&"native/pread".into(), &"E0".into(), &"A".into()));
+    assert!(cold["program"]["ci_low"].is_number() && cold["because"][0].is_string() && cold["how"].is_string());
+    assert_eq!(cold["caveats"].as_array().unwrap().len(), 3);
+    assert!(value["findings"]["advice_self_check"][0]["passed"].as_bool().unwrap());
+    let read: Document = serde_json::from_str(&text).unwrap();
+    assert_eq!((read.findings, read.record), (run.findings, run.record));
+}
+
+#[test]
+fn what_is_not_known_says_why_and_what_would_settle_it() {
+    let mut run = advised();
+    let reasons = [
+        (AdviceReason::SelfCheckFailed { off: 0.38, most: 0.15 }, Settles::Switch, "38 % off"),
+        (AdviceReason::NotChecked { why: Unchecked::NoColdTime }, Settles::BothStates, "no longer cold than cached"),
+        (AdviceReason::RanOnce, Settles::WithoutOnce, "--once"),
+        (AdviceReason::Incomplete { coverage: 0.5 }, Settles::Reason, "50 %"),
+        (AdviceReason::NotMeasured { reason: Reason::NoPass }, Settles::Reason, "no pass was made"),
+        (AdviceReason::PagesUnseen { why: "it was not cold".into() }, Settles::ExactRecording, "--exact-budget"),
+    ];
+    for (because, settles, words) in reasons {
+        run.findings.advice = vec![Advice { because: vec![because], settles: Some(settles), ..advice(0, State::Cold) }];
+        let screen = squeezed(&first(&run, 100));
+        assert!(screen.contains(words) && screen.contains("don't know"), "{screen}");
+    }
+}
+
+#[test]
+fn what_a_record_names_becomes_neither_markup_nor_a_line_of_its_own() {
+    let mut run = advised();
+    let evil = "<b>\u{1b}[2J\n* [x](y)";
+    run.record.advised.as_mut().unwrap().file = evil.into();
+    run.findings.advice[0].switched[0].line = evil.into();
+    run.findings.advice[0].how = Some(How::Switch { line: evil.into() });
+    run.findings.advice[0].to = Some(evil.into());
+    assert!(!first(&run, 80).contains('\u{1b}'));
+    assert!(!report::html(&run.record, &run.findings).contains("<b>\u{1b}"));
+    let markdown = report::markdown(&run.record, &run.findings);
+    assert!(!markdown.contains("<b>") && !markdown.contains("\n* [x]"), "{markdown}");
+    check_widths(&run);
+}
