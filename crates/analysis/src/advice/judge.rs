@@ -33,10 +33,10 @@ const LEAST_COVERAGE: f64 = 0.999;
 /// An arm that was replayed beside the recorded one.
 struct Candidate<'a> {
     arm: &'a Arm,
-    /// By the replays that speak least for it.
+    /// By the replays that speak least for it, unless the program's own switch shows that others are what it does.
     gains: Gains,
-    /// The most that the program may gain, by any of them.
-    most: f64,
+    /// By those after which the program may gain most.
+    widest: Estimate,
     /// By others it gains.
     elsewhere: bool,
     code: AdviceCode,
@@ -147,18 +147,17 @@ fn without_gain(found: &Found, advice: Advice, all: &[Candidate]) -> Advice {
         settles: Some(settles),
         ..advice.clone()
     };
-    let Some(most) = all.iter().max_by(|a, b| a.most.total_cmp(&b.most)) else {
+    let Some(most) = all.iter().max_by(|a, b| a.widest.ci_high.total_cmp(&b.widest.ci_high)) else {
         let reason = cells::finding(found.run, found.view().recorded).reasons.into_iter().next();
         return open(AdviceReason::NotMeasured { reason: reason.unwrap_or(Reason::NoPass) }, Settles::LargerBudget);
     };
     if let Some(few) = all.iter().map(|it| it.gains.rounds).min().filter(|&it| it < LEAST_PAIRS) {
         return open(AdviceReason::TooFewRounds { rounds: few, least: LEAST_PAIRS }, Settles::LargerBudget);
     }
-    if most.most < WORTH {
-        let because = AdviceReason::BestGains { arm: most.arm.name.clone(), most: most.most };
-        return no_difference(advice, because);
+    let Estimate { ci_low, ci_high, .. } = most.widest;
+    if ci_high < WORTH {
+        return no_difference(advice, AdviceReason::BestGains { arm: most.arm.name.clone(), most: ci_high });
     }
-    let Estimate { ci_low, ci_high, .. } = most.gains.program;
     match most.elsewhere {
         true => open(AdviceReason::DependsOnUse { arm: most.arm.name.clone() }, Settles::Switch),
         false => open(AdviceReason::Open { arm: most.arm.name.clone(), ci_low, ci_high }, Settles::LargerBudget),
@@ -254,15 +253,18 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
         let gains = |view: &super::View| Gains::of(&program.times, &view.times, &Series::of(view.arm(arm)));
         let all: Vec<Gains> = found.views.iter().filter_map(gains).collect();
         let least = all.iter().min_by(|a, b| a.program.median.total_cmp(&b.program.median)).copied()?;
+        let switch = program.switches.iter().find_map(|it| does_the_same(found, it, arm));
+        // How much the program looks at of each access is not known; that its own switch gains shows it.
+        let shown = all.iter().filter(|_| switch.is_some()).find(|it| is_worth_it(&it.program)).copied();
         let rule = fired.iter().find(|(rule, _)| (rule.proposes)(&evidence, arm));
         Some(Candidate {
             arm,
-            gains: least,
-            most: all.iter().map(|it| it.program.ci_high).fold(f64::MIN, f64::max),
+            gains: shown.unwrap_or(least),
+            widest: all.iter().map(|it| it.program).max_by(|a, b| a.ci_high.total_cmp(&b.ci_high))?,
             elsewhere: all.iter().any(|it| is_worth_it(&it.program)),
             code: rule.map_or(AdviceCode::Unknown, |it| it.0.code),
             because: rule.map_or(AdviceReason::ReplayAlone, |it| it.1.clone()),
-            switch: program.switches.iter().find_map(|it| does_the_same(found, it, arm)),
+            switch,
         })
     };
     found.view().arms.iter().filter(|it| it.arm() != recorded).filter_map(candidate).collect()

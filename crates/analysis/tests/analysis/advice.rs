@@ -32,6 +32,8 @@ struct Plan {
     coverage: f64,
     /// From the device, by the recorded arm's cold replay.
     brought_in: f64,
+    /// The same replays where only one byte of each page is looked at, cached.
+    touched: Option<Vec<(&'static str, [f64; 2])>>,
 }
 
 fn points() -> Pattern {
@@ -62,6 +64,7 @@ fn mapped_points() -> Plan {
         once: false,
         coverage: 1.0,
         brought_in: 19_592.0 * 4096.0,
+        touched: None,
     }
 }
 
@@ -85,7 +88,10 @@ impl Plan {
                 self.commands(&mut lab, state, at);
             }
             let usual = if self.recorded.starts_with("mmap") { Consume::Touch } else { Consume::Sum };
-            self.replay(&mut lab, state, at, usual);
+            self.replay(&mut lab, state, at, (usual, &self.replays));
+            if let Some(touched) = self.touched.as_ref().filter(|_| state == State::Cached) {
+                self.replay(&mut lab, state, at, (Consume::Touch, touched));
+            }
         }
         lab.record.observations = [("command/now", self.access())]
             .into_iter()
@@ -140,7 +146,8 @@ impl Plan {
         }
     }
 
-    fn replay(&self, lab: &mut Lab, state: State, at: usize, consume: Consume) {
+    fn replay(&self, lab: &mut Lab, state: State, at: usize, of: (Consume, &[(&'static str, [f64; 2])])) {
+        let (consume, replays) = of;
         let Pattern { accesses, bytes, .. } = self.pattern;
         let traced = Traced { digest: "digest".into(), file: 0, accesses, bytes, longest_bytes: 4096, end_bytes: GIB };
         let condition = lab.condition(Condition {
@@ -152,10 +159,10 @@ impl Plan {
             trace: Some(traced),
             ..Condition::plain(GIB)
         });
-        let (first, _) = self.replays[0];
-        for (index, (arm, times)) in self.replays.iter().chain(&self.replays[..1]).enumerate() {
+        let (first, _) = replays[0];
+        for (index, (arm, times)) in replays.iter().chain(&replays[..1]).enumerate() {
             let cell = lab.cell(condition, arm);
-            lab.record.cells[cell].control = index == self.replays.len();
+            lab.record.cells[cell].control = index == replays.len();
             assert!(index > 0 || *arm == first);
             lab.measure(cell, self.rounds, times[at] * MS / accesses as f64, |_, pass: &mut Pass| {
                 pass.reads("minor_faults", 545.0).reads("system_ns", 0.3 * MS);
@@ -322,6 +329,37 @@ fn what_gains_without_a_rule_is_said_with_less_certainty() {
         (AdviceVerdict::Switch, AdviceCode::Unknown, Some(Grade::C))
     );
     assert_eq!((cached.how, cached.effort), (Some(How::Mapping), Some(Effort::E2)));
+}
+
+/// Small reads from the page cache: a mapping gains where little of each is looked at, and loses where all is.
+fn cached_points() -> Plan {
+    Plan {
+        recorded: "pread",
+        program: [34.0, 8.7],
+        replays: vec![("pread", [29.0, 4.2]), ("mmap", [77.0, 4.7])],
+        reach: Reach::Calls,
+        brought_in: 560.0 * 4096.0,
+        touched: Some(vec![("pread", [29.0, 3.7]), ("mmap", [77.0, 1.2])]),
+        ..mapped_points()
+    }
+}
+
+#[test]
+fn where_it_depends_on_how_much_is_looked_at_only_the_programs_own_switch_tells() {
+    let mut plan = cached_points();
+    let [_, cached] = plan.advice();
+    assert_eq!(cached.verdict, AdviceVerdict::Unknown);
+    assert!(matches!(cached.because[..], [AdviceReason::DependsOnUse { .. }]), "{:?}", cached.because);
+    plan.switch = Some(([100.0, 5.6], maps()));
+    let [_, cached] = plan.advice();
+    assert_eq!(
+        (cached.verdict, cached.effort, cached.grade),
+        (AdviceVerdict::Switch, Some(Effort::E0), Some(Grade::A))
+    );
+    assert_eq!(cached.to.as_deref(), Some("native/mmap"));
+    plan.switch = Some(([100.0, 9.5], maps()));
+    let [_, cached] = plan.advice();
+    assert_eq!(cached.verdict, AdviceVerdict::Unknown, "its switch gains nothing");
 }
 
 #[test]

@@ -167,7 +167,7 @@ impl Known {
         let file = fs::canonicalize(file).with_context(|| format!("cannot open {}", file.display()))?;
         let summary = summary(&trace)?;
         let place = trace.of_file(None, &file).map_err(usage)?.file as usize;
-        Known::of(trace, &summary, place, file)
+        Known::of(trace, &summary, place, file, None)
     }
 
     /// By running it: once for its calls, and once more for the pages of its mapping, if the file that matters is mapped.
@@ -198,14 +198,14 @@ impl Known {
         }
         let others = others(&all, place);
         let mut known = match analysis::ways(&counts).mappings {
-            false => Known::of(trace, &all, place, file)?,
+            false => Known::of(trace, &all, place, file, None)?,
             true => {
                 line.show("recording every page that the command touches", 0.0);
                 let trace = record(std::slice::from_ref(&file), Some(args.exact_budget))?.trace;
                 let exact = summary(&trace)?;
                 let place = exact.files.iter().position(|it| Path::new(&it.file.path) == file);
                 let place = place.ok_or_else(|| anyhow!("the command did not reach {} again", file.display()))?;
-                Known::of(trace, &exact, place, file)?
+                Known::of(trace, &exact, place, file, Some(counts))?
             }
         };
         line.done();
@@ -214,8 +214,12 @@ impl Known {
         Ok(known)
     }
 
-    fn of(trace: TraceFile, summary: &Summary, place: usize, file: PathBuf) -> Result<Known> {
-        let of = &summary.files[place];
+    /// `counts`: of an execution that was watched and not changed. One whose pages are recorded is given other advice than the
+    /// program gives.
+    fn of(trace: TraceFile, summary: &Summary, place: usize, file: PathBuf, counts: Option<Access>) -> Result<Known> {
+        let mut of = summary.files[place].clone();
+        of.file.counts = counts.or(of.file.counts);
+        let of = &of;
         let reach = reach(of);
         let file_bytes = fs::metadata(&file).with_context(|| format!("cannot look at {}", file.display()))?.len();
         let recorded = recorded(of, &reach).parse::<Arm>().map_err(|why| anyhow!(why))?;

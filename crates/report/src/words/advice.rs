@@ -64,11 +64,10 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             )
         }
         AdviceReason::NotMeasured { reason: why } => format!("it was not measured: {}", reason(why)),
-        AdviceReason::SelfCheckFailed { off, most } => format!(
-            "the replay is not the program: it is {} off, and at most {} is accepted",
-            percent(off.abs()),
-            percent(*most)
-        ),
+        AdviceReason::SelfCheckFailed { off, most } => {
+            let (by, more) = (percent(off.abs()), if *off > 0.0 { "more" } else { "less" });
+            format!("the replay is not the program: it takes {by} {more}, and at most {} is accepted", percent(*most))
+        }
         AdviceReason::NotChecked { why } => format!("the replay was not held against the program: {}", unchecked(why)),
         AdviceReason::DependsOnUse { arm } => format!(
             "whether {} gains depends on how much the program looks at of each access, which a trace does not have",
@@ -229,7 +228,10 @@ pub(crate) fn self_check(of: &AdviceSelfCheck) -> String {
         (Some(off), None) if of.by.is_one_sided() && of.passed => {
             format!("replay against program, {by}: {} of the program's", percent(1.0 + off))
         }
-        (Some(off), None) => format!("replay against program, {by}: {} off", percent(off.abs())),
+        (Some(off), None) => {
+            let more = if off > 0.0 { "more" } else { "less" };
+            format!("replay against program, {by}: {} {more}", percent(off.abs()))
+        }
         (None, None) => "replay against program: not compared".into(),
     }
 }

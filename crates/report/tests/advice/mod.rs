@@ -193,7 +193,7 @@ fn every_reason_is_a_sentence_in_json_beside_its_data() {
 fn what_is_not_known_says_why_and_what_would_settle_it() {
     let mut run = advised();
     let reasons = [
-        (AdviceReason::SelfCheckFailed { off: 0.38, most: 0.15 }, Settles::Switch, "38 % off"),
+        (AdviceReason::SelfCheckFailed { off: 0.38, most: 0.15 }, Settles::Switch, "38 % more"),
         (AdviceReason::NotChecked { why: Unchecked::NoColdTime }, Settles::BothStates, "no longer cold than cached"),
         (AdviceReason::RanOnce, Settles::WithoutOnce, "--once"),
         (AdviceReason::Incomplete { coverage: 0.5 }, Settles::Reason, "50 %"),
