@@ -4,7 +4,7 @@
 use schema::{
     Reading,
     inspection::{
-        AdviceCost, FileMeanwhile, MappedFile, MissCost, Pattern, Places, ProcessView, Shape, Unlooked, Watched,
+        AdviceCost, FileMeanwhile, MappedFile, MissCost, PlacePattern, Places, ProcessView, Shape, Unlooked, Watched,
     },
 };
 
@@ -98,13 +98,13 @@ fn rank(file: &MappedFile) -> (bool, u8) {
 }
 
 /// What came meanwhile decides; where that is too little, all that is mapped.
-fn pattern(file: &MappedFile, page_bytes: u64) -> Option<Pattern> {
+fn pattern(file: &MappedFile, page_bytes: u64) -> Option<PlacePattern> {
     let meanwhile = file.meanwhile.as_ref().and_then(|it: &FileMeanwhile| it.new_places.as_ref()?.value());
     let since_it_began = file.places.as_ref().and_then(Reading::value);
     let of = |places: Option<&Places>, meanwhile: bool| {
         let places = places?;
         let bytes = places.pages.saturating_mul(page_bytes);
-        Some(Pattern { shape: shape(places)?, places: places.places, bytes, meanwhile })
+        Some(PlacePattern { shape: shape(places)?, places: places.places, bytes, meanwhile })
     };
     of(meanwhile, true).or_else(|| of(since_it_began, false))
 }

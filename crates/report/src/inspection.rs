@@ -434,7 +434,7 @@ mod tests {
     use expect_test::expect;
     use schema::{
         inspection::{
-            AdviceCost, FileMeanwhile, MappedRuntime, MissCost, Pattern, Places, Shape, ThreadFaults, WatchEnd,
+            AdviceCost, FileMeanwhile, MappedRuntime, MissCost, PlacePattern, Places, Shape, ThreadFaults, WatchEnd,
             Watched, WatchedReads, WithoutMemory,
         },
         record::FolioOrder,
@@ -587,8 +587,12 @@ mod tests {
 
     /// As `analysis` leaves a file whose advice is a question.
     fn asked(file: MappedFile, shape: Option<Shape>) -> MappedFile {
-        let pattern =
-            shape.map(|shape| Pattern { shape, places: 1_234, bytes: 2 << 20, meanwhile: file.meanwhile.is_some() });
+        let pattern = shape.map(|shape| PlacePattern {
+            shape,
+            places: 1_234,
+            bytes: 2 << 20,
+            meanwhile: file.meanwhile.is_some(),
+        });
         let miss = MissCost { run: "a1".into(), window_bytes: 8 << 20, window_ns: 4_100_000.0, page_ns: 100_000.0 };
         MappedFile { pattern, miss: Some(Reading::Value(miss)), ..file }
     }

@@ -219,7 +219,7 @@ pub struct MappedFile {
     pub cost: Option<AdviceCost>,
     /// What the places say of the order of its accesses; absent where they say nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<Pattern>,
+    pub pattern: Option<PlacePattern>,
     /// What a miss takes, by the unit costs of a saved run; where its advice is a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub miss: Option<Reading<MissCost>>,
@@ -241,7 +241,7 @@ impl Value for Places {}
 
 /// Whether the places at which a file was touched lie apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pattern {
+pub struct PlacePattern {
     pub shape: Shape,
     pub places: u64,
     pub bytes: u64,

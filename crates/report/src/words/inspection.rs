@@ -3,7 +3,7 @@
 use schema::{
     Bytes, Reading,
     inspection::{
-        AdviceCost, FileMeanwhile, MappedFile, MappingAdvice, MissCost, Pattern, ProcessView, Shape, Unlooked,
+        AdviceCost, FileMeanwhile, MappedFile, MappingAdvice, MissCost, PlacePattern, ProcessView, Shape, Unlooked,
         WatchEnd, Watched, WithoutMemory,
     },
 };
@@ -150,14 +150,14 @@ pub(crate) fn places(view: &ProcessView) -> Option<String> {
     let file = view.files.first().filter(|it| it.miss.is_some())?;
     let verb = |meanwhile: bool| if meanwhile { "mapped of it meanwhile" } else { "has mapped of it so far" };
     Some(match &file.pattern {
-        Some(Pattern { shape: Shape::Apart, places, bytes, meanwhile }) => format!(
+        Some(PlacePattern { shape: Shape::Apart, places, bytes, meanwhile }) => format!(
             "what the process {} lies apart, {} in {} places, as random accesses leave it: try MADV_RANDOM. Their order \
              was not seen, nor which code maps it",
             verb(*meanwhile),
             Bytes(*bytes),
             thousands(*places)
         ),
-        Some(Pattern { shape: Shape::Together, places, bytes, meanwhile }) => format!(
+        Some(PlacePattern { shape: Shape::Together, places, bytes, meanwhile }) => format!(
             "what the process {} lies together, {} in {}, as a scan leaves it: read-ahead may be what it needs",
             verb(*meanwhile),
             Bytes(*bytes),

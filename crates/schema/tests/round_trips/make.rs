@@ -33,7 +33,7 @@ use schema::{
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{
         AdviceCost, FaultView, FileMeanwhile, FileView, Inspection, MappedFile, MappedRuntime, MappingAdvice,
-        MappingView, MissCost, OtherFile, Pattern, Places, ProcessView, Residency, Shape, ThreadFaults, Unlooked,
+        MappingView, MissCost, OtherFile, PlacePattern, Places, ProcessView, Residency, Shape, ThreadFaults, Unlooked,
         WatchEnd, Watched, WatchedReads, WithoutMemory,
     },
     leftover::{FileIdentity, Leftover, LeftoverKind, LeftoverOwner},
@@ -488,7 +488,7 @@ makes! {
         }
         FileMeanwhile { cached_more_bytes, mapped_more_bytes, unmapped_more_bytes, new_places }
         Places { pages, places, short, fault_pages }
-        Pattern { shape, places, bytes, meanwhile }
+        PlacePattern { shape, places, bytes, meanwhile }
         MissCost { run, window_bytes, window_ns, page_ns }
         MappingView {
             name, is_file, device, inode, addresses, offset, bytes, protection, shared, advice, resident_bytes,
