@@ -5,6 +5,7 @@
 pub mod across;
 pub mod answer;
 pub mod arm;
+pub mod beats;
 pub mod builtin;
 pub mod calibration;
 pub mod caution;
@@ -50,7 +51,7 @@ pub mod units;
 pub mod warning;
 
 pub use arm::Arm;
-pub use condition::{Condition, Consume, Descriptor, Durability, Layout, Span, State, Workload};
+pub use condition::{Beside, Condition, Consume, Descriptor, Durability, Layout, Span, State, Workload};
 pub use experiment::Experiment;
 pub use fill::Fill;
 pub use findings::Findings;

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Arm, Bytes, CellId, Condition, ConditionId, Consume, Descriptor, Durability, Experiment, Fill, Findings, Layout,
-    Reading, Record, Skip, Span, State, Workload,
+    Arm, Beside, Bytes, CellId, Condition, ConditionId, Consume, Descriptor, Durability, Experiment, Fill, Findings,
+    Layout, Reading, Record, Skip, Span, State, Workload,
     across::{Across, Differs, Fact, FactSays, NotComparable, PassSize, SharedAnswer, SharedCell},
     arm::Setting,
+    beats::{Beats, Lateness},
     caution::Caution,
     claims::Later,
     conclusion::{ClaimNumbers, Conclusion, Ours, VerdictIn},
@@ -182,7 +183,7 @@ macro_rules! words {
         fn make(dice: &mut Dice) -> $of { dice.pick(<$of>::ALL) }
     })+ };
 }
-words!(Workload, Consume, State, Descriptor, Durability, Layout, Means);
+words!(Workload, Consume, State, Descriptor, Durability, Layout, Means, Beside);
 
 macro_rules! makes {
     (structs { $($of:path { $($field:ident),* $(,)? })* }
@@ -220,7 +221,7 @@ makes! {
         }
         schema::record::ScenarioResult { holds, evidence }
         Cell { arm, condition, own_condition, baseline, control, skipped }
-        Sample { cell, round, order, host, window_offset, outcome, resident_before, resident_after, readings }
+        Sample { cell, round, order, host, window_offset, outcome, resident_before, resident_after, readings, beats }
         Resident { pages, of }
         Target {
             path, bytes, allocated_bytes, made_here, files, residency, file_system, mount_options, device, read_ahead_most_bytes,
@@ -244,7 +245,7 @@ makes! {
         Arm { runtime, method, options, name }
         Condition {
             workload, consume, block_bytes, state, file_bytes, threads, descriptor, durability, storage, range, aligned, ops,
-            consumed_percent, layout, memory_bytes, fill, trace,
+            consumed_percent, layout, memory_bytes, fill, trace, beside,
         }
         Span { offset, bytes }
         Storage { read_bytes_per_s, read_ops_per_s }
@@ -254,7 +255,7 @@ makes! {
         Study { file_bytes, full_file_bytes, needs, budget_s, fill_then }
         Compare {
             name, variant, arms, workload, block, consume, state, threads, descriptor, aligned, range, ops, full_range,
-            full_ops, full_block, memory, storage, durability, layout, fill, trace,
+            full_ops, full_block, memory, storage, durability, layout, fill, trace, beside,
         }
         Throttle { read_bps, read_iops }
         Competitor { arm, label, own }
@@ -264,12 +265,12 @@ makes! {
             id, says, published, compare, arm, than, metric, expect, ratio, only, than_where, than_compare, scenario,
             not_testable,
         }
-        Where { state, block, workload, consume, read_bps, aligned, durability, fill, ops }
+        Where { state, block, workload, consume, read_bps, aligned, durability, fill, ops, beside }
         Figure { says, published, unit, compare, as_published, corrected, only, metric, blocks }
         Hello { protocol, runtime, methods, thread, about }
         Job {
             pass, method, options, workload, consume, file, block_bytes, range, ops, aligned, threads, descriptor,
-            consumed_percent, durability, seed, hold, watch, permit, times_its_loop, trace,
+            consumed_percent, durability, seed, hold, watch, permit, times_its_loop, trace, beside,
         }
         Permit { execute, write }
         schema::trace::Header { trace_version, recorder, columns, files, left_out }
@@ -277,7 +278,9 @@ makes! {
         schema::protocol::TraceOf { path, digest, file }
         schema::trace::TracedFile { path, mappings }
         schema::trace::LeftOut { failed, at_end, unknown_offset, writes, other_files }
-        Done { pass, phases, tally, usage, parts, seen, own_reads, observation }
+        Done { pass, phases, tally, usage, parts, seen, own_reads, observation, beats }
+        Beats { period_ns, pass, idle }
+        Lateness { deadlines, wake_ups, max_ns, bins }
         OwnReads { calls, bytes }
         Parts { read_ns, loop_ns, write_ns, clock_ns }
         Phases { open_ns, work_ns, close_ns }
@@ -555,7 +558,7 @@ makes! {
         }
         Unseen {
             NoValidPass, NotObserved, InvalidPass(reason), NotBytes(value), NoBytes, NoFault, NothingFromDevice, PagesNotCounted,
-            MapsNothing, NoCeiling, OtherState, NoCpuTime, SeveralThreads, NoDiskCounters,
+            MapsNothing, NoCeiling, OtherState, NoCpuTime, SeveralThreads, NoDiskCounters, FewBeats,
         }
         NotInRun {
             Arm { arm },
@@ -694,7 +697,7 @@ makes! {
         Variant { AsPublished, Corrected }
         Metric {
             Time, Cpu, User, System, MinorFaults, DeviceReadBytes, PagesPerFault, ReadPart, LoopPart, WritePart,
-            DeviceWriteBytes, SafepointP99, CeilingShare,
+            DeviceWriteBytes, SafepointP99, CeilingShare, BeatP99, StalledShare,
         }
         Expect { Lower, Higher, Same, AtMost(limit), AtLeast(limit) }
         Unit {
