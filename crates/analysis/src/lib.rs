@@ -27,7 +27,7 @@ use schema::{
 };
 
 use answers::{choice, crossover, figures, fills, map};
-use cells::{counted, forks, safepoints};
+use cells::{beats, counted, forks, safepoints};
 use commands::{mechanism, share};
 use compare::noise;
 use warnings::{around, cpu_cache, traps};
@@ -90,6 +90,7 @@ pub fn analyze(record: &Record) -> Findings {
         costs: costs.map(Box::new),
         commands: share::all(&run),
         safepoints: safepoints::all(&run).map(Box::new),
+        beats: beats::all(&run),
     }
 }
 

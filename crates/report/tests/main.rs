@@ -16,7 +16,10 @@ use schema::{
     beats::{Beats, Lateness},
     claims::{LaterRun, Ledger, LedgerEntry},
     explanation::Count,
-    findings::{Document, SafepointTail, SafepointsSeen, Status, Verdict},
+    findings::{
+        BeatControl, BeatFinding, BeatLateness, BeatPoint, BeatSays, Document, SafepointTail, SafepointsSeen, Status,
+        Verdict,
+    },
     line::LineAnswer,
     machine::{MadeOn, Origin},
     plan::{PlannedCell, PlannedCondition, PlannedRun},
@@ -1256,6 +1259,63 @@ fn arms_with_one_that_did_other_work_are_not_called_all_alike() {
     };
     assert!(!said(Verdict::Same));
     assert!(said(Verdict::NotComparable));
+}
+
+#[test]
+fn who_else_stops_is_a_table_with_its_control_and_a_sentence_in_every_form() {
+    let mut run = run();
+    let late = |p99: Option<f64>, stalled: f64| BeatLateness {
+        deadlines: 1234,
+        wake_ups: 567,
+        median_ns: Some(7.7e5),
+        p99_ns: p99,
+        max_ns: 14_100_000,
+        stalled_share: Some(stalled),
+    };
+    let cell = &run.findings.cells[0];
+    let control = BeatControl { id: cell.id, condition: cell.condition.clone(), late: late(Some(3.21e5), 0.03) };
+    let of = |name: &str, p99: Option<f64>, says: BeatSays| BeatFinding {
+        id: cell.id,
+        arm: format!("python/{name}"),
+        name: format!("python/{name}"),
+        condition: cell.condition.clone(),
+        passes: 9,
+        period_ns: 1_000_000,
+        late: late(p99, 0.56),
+        idle: late(Some(1.91e5), 0.0),
+        busy_share: 0.0,
+        control: Some(control.clone()),
+        curve: [(1e5, 0.5), (1e7, 0.01), (1.41e7, 0.0)]
+            .map(|(ns, share)| BeatPoint { late_ns: ns, later_share: share })
+            .into(),
+        says,
+    };
+    run.findings.beats =
+        vec![of("mmap<b>", Some(9.87e6), BeatSays::Waiting), of("mmap", None, BeatSays::TooFewDeadlines)];
+    check_widths(&run);
+    let terminal = squeezed(&report::terminal(
+        &run.record,
+        &run.findings,
+        Style { width: 160, colour: false, details: false },
+        None,
+    ));
+    let page = report::html(&run.record, &run.findings);
+    let markdown = report::markdown(&run.record, &run.findings);
+    for text in [&terminal, &page, &squeezed(&markdown)] {
+        for words in
+            ["Who else stops", "1,234", "9.87", "14.1", "56", "321", "3", "191", "others stopped while it waited"]
+        {
+            assert!(text.contains(words), "{words:?} is not in\n{text}");
+        }
+        assert!(!text.contains("mmap<b>") || text == &terminal);
+    }
+    assert!(page.contains("id=\"stops\"") && page.contains("id=\"beats\"") && page.contains("mmap&lt;b&gt;"));
+    let json: Value = serde_json::from_str(&report::json(&run.record, &run.findings, None)).unwrap();
+    let beats = &json["findings"]["beats"];
+    assert_eq!((&beats[0]["says_data"], &beats[1]["late"]["p99_ns"]), (&"waiting".into(), &Value::Null));
+    assert!(beats[0]["says"].as_str().unwrap().contains("9.9 ms"), "{beats}");
+    let without = report::html(&run.record, &support::run().findings);
+    assert!(!without.contains("id=\"stops\"") && !without.contains("id=\"beats\""));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod answer;
 mod around;
+mod beats;
 mod claims;
 mod confirm;
 mod confounders;

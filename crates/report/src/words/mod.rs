@@ -3,6 +3,7 @@
 use schema::findings::AnswerOf;
 
 mod across;
+mod beats;
 mod caution;
 mod claim;
 mod crossover;
@@ -21,6 +22,7 @@ mod warning;
 
 pub use across::not_comparable;
 pub(crate) use across::{fact, fact_says};
+pub use beats::beats;
 pub use caution::caution;
 pub use crossover::crossover;
 pub use explanation::explanation;

@@ -643,6 +643,7 @@ fn findings() -> Findings {
         commands: vec![],
         called: Default::default(),
         safepoints: None,
+        beats: Vec::new(),
         counted: vec![],
         mechanisms: vec![],
         cells: vec![],

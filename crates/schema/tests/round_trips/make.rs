@@ -20,11 +20,12 @@ use schema::{
     },
     explanation::{ArmCosts, Count, Explanation},
     findings::{
-        AnswerOf, CellFinding, ClaimFinding, ClaimMeasured, ClaimOnFolios, ClaimVerdict, CommandFinding, CommandTime,
-        Comparison, Confirmed, Confounder, ConfounderKind, CountedFinding, Crossover, CurvePoint, Document, Estimate,
-        FigureFinding, FillFinding, FilledComparison, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill,
-        RuntimeFinding, SafepointDelay, SafepointFinding, SafepointTail, Safepoints, SafepointsSeen, StateNoise,
-        Status, UnjudgedCause, UnjudgedRefill, Verdict, WithinCpuCache,
+        AnswerOf, BeatControl, BeatFinding, BeatLateness, BeatPoint, BeatSays, CellFinding, ClaimFinding,
+        ClaimMeasured, ClaimOnFolios, ClaimVerdict, CommandFinding, CommandTime, Comparison, Confirmed, Confounder,
+        ConfounderKind, CountedFinding, Crossover, CurvePoint, Document, Estimate, FigureFinding, FillFinding,
+        FilledComparison, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill, RuntimeFinding, SafepointDelay,
+        SafepointFinding, SafepointTail, Safepoints, SafepointsSeen, StateNoise, Status, UnjudgedCause, UnjudgedRefill,
+        Verdict, WithinCpuCache,
     },
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{
@@ -339,7 +340,7 @@ makes! {
         ForecastArm { arm, condition, seconds, components }
         Document { schema_version, record, findings, across }
         Findings {
-            cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, map, answer, counted, runtimes, splits, safepoints,
+            cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, map, answer, counted, runtimes, splits, safepoints, beats,
             commands, called, mechanisms, fills, within_cpu_cache, warnings,
         }
         Estimate { median, ci_low, ci_high }
@@ -371,6 +372,10 @@ makes! {
         Safepoints { cells, seen, apart }
         SafepointsSeen { label, calls, faults, max_call_ns, max_fault_ns, held_up }
         SafepointDelay { name, p99_ns, p99_is }
+        BeatFinding { id, arm, name, condition, passes, period_ns, late, idle, busy_share, control, curve, says }
+        BeatLateness { deadlines, wake_ups, median_ns, p99_ns, max_ns, stalled_share }
+        BeatControl { id, condition, late }
+        BeatPoint { late_ns, later_share }
         SafepointFinding {
             id, arm, name, condition, passes, asked, median_ns, p99_ns, p99_is, max_ns, stopped_share, through_calls,
         }
@@ -671,6 +676,7 @@ makes! {
             OtherMachine { host },
         }
         SafepointTail { NinetyNine, Longest }
+        BeatSays { Busy, TooFewDeadlines, Nobody, Waiting, LongerThanInMemory, AsInMemory, InMemory, NoControl }
         Waits { Memory, PageCache, Around }
         Trait { Block { bytes }, State(state), Arm(arm), TooHigh, TooLow, Workload(workload) }
         Lean { TooShort, TooLong }
