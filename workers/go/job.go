@@ -33,6 +33,7 @@ type job struct {
 	Seed         uint64  `json:"seed"`
 	Hold         string  `json:"hold"`
 	TimesItsLoop bool    `json:"times_its_loop"`
+	Beside       string  `json:"beside"`
 	Permit       struct {
 		Write *struct {
 			Device uint64 `json:"device"`

@@ -19,6 +19,9 @@ type session struct {
 	clockNs int64
 	// How fast the consume's loop is by itself, where that is asked for.
 	loopBytesPerS float64
+	// Only where the job asks for it, and the arm.
+	beat    *beat
+	stopper *stopper
 }
 
 type done struct {
@@ -40,6 +43,7 @@ type done struct {
 	Usage usage              `json:"usage"`
 	Parts *parts             `json:"parts,omitempty"`
 	Seen  map[string]float64 `json:"seen,omitempty"`
+	Beats *beats             `json:"beats,omitempty"`
 }
 
 type parts struct {
@@ -83,6 +87,12 @@ func prepare(j *job) (made *session, err error) {
 		if s.loopBytesPerS, err = loopAlone(j); err != nil {
 			return nil, err
 		}
+	}
+	if s.beat, err = besideOf(j); err != nil {
+		return nil, err
+	}
+	if s.stopper, err = stopperOf(j); err != nil {
+		return nil, err
 	}
 	// Its own lists are made now, and not between two looks at what the pass spent.
 	collectionsNow()
@@ -235,11 +245,12 @@ func (s *session) pass(warm uint32) (*done, error) {
 	if warm > 0 {
 		j = j.warm(warm)
 	}
-	all, err := s.team.pass(j)
+	d := &done{}
+	all, err := s.beside(warm == 0, d, func() (*passed, error) { return s.team.pass(j) })
 	if err != nil {
 		return nil, err
 	}
-	d := &done{Usage: all.usage}
+	d.Usage = all.usage
 	d.Phases.OpenNs, d.Phases.WorkNs, d.Phases.CloseNs = all.openNs, all.workNs, all.closeNs
 	d.Tally.Ops, d.Tally.Bytes = all.count.ops, all.count.bytes
 	d.Tally.Threads, d.Tally.QueueDepth = j.Threads, 1
@@ -260,13 +271,46 @@ func (s *session) pass(warm uint32) (*done, error) {
 	d.Seen = map[string]float64{
 		"collections": float64(all.seen.count), "collection_ns": float64(all.seen.stoppedNs),
 	}
+	if s.stopper != nil {
+		s.stopper.readings(d.Seen)
+	}
 	if s.loopBytesPerS > 0 {
 		d.Seen["loop_bytes_per_s"] = s.loopBytesPerS
 	}
 	return d, nil
 }
 
+// beside makes a pass while what is beside the timed one is at work.
+func (s *session) beside(timed bool, d *done, pass func() (*passed, error)) (*passed, error) {
+	if !timed {
+		return pass()
+	}
+	if s.stopper != nil {
+		s.stopper.begin()
+	}
+	if s.beat != nil {
+		s.beat.begin()
+	}
+	all, err := pass()
+	if s.stopper != nil {
+		s.stopper.stop()
+	}
+	if s.beat != nil {
+		d.Beats = s.beat.end()
+	}
+	if s.stopper != nil {
+		s.stopper.wait()
+	}
+	return all, err
+}
+
 func (s *session) end() {
+	if s.beat != nil {
+		s.beat.leave()
+	}
+	if s.stopper != nil {
+		s.stopper.leave()
+	}
 	if s.team != nil {
 		s.team.release(s.job)
 		for at, w := range s.team.ways {

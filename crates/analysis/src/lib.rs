@@ -28,7 +28,7 @@ use schema::{
 };
 
 use answers::{choice, crossover, figures, fills, map};
-use cells::{counted, forks, safepoints};
+use cells::{beats, counted, forks, safepoints};
 use commands::{mechanism, share};
 use compare::noise;
 use warnings::{around, cpu_cache, traps};
@@ -98,6 +98,7 @@ pub fn analyze(record: &Record) -> Findings {
         advice_self_check,
         commands,
         safepoints: safepoints::all(&run).map(Box::new),
+        beats: beats::all(&run),
     }
 }
 

@@ -5,6 +5,7 @@ use std::{cell::OnceCell, collections::BTreeMap};
 
 use schema::{
     Arm, CellId, Condition, Durability, Labels, Names, Reading, Record, State,
+    beats::Beats,
     experiment::Compare,
     findings::{NoiseFloor, StateNoise},
     protocol::Tally,
@@ -65,6 +66,7 @@ pub(crate) struct Pass<'a> {
     pub(crate) opened: bool,
     pub(crate) tally: &'a Tally,
     readings: &'a BTreeMap<String, Reading<f64>>,
+    pub(crate) beats: Option<&'a Beats>,
 }
 
 impl<'a> Run<'a> {
@@ -147,6 +149,7 @@ impl<'a> Cell<'a> {
                     opened: phases.open_ns.is_some(),
                     tally,
                     readings: &sample.readings,
+                    beats: sample.beats.as_deref(),
                 }),
                 Outcome::Invalid { reason } => cell.invalid.push(reason.to_string()),
                 Outcome::Failed { reason } => cell.failed.push(reason),

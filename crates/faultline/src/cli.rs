@@ -8,7 +8,7 @@ use clap::{
 };
 use clap_complete::Shell;
 use report::{EXPORTS, Export};
-use schema::{Arm, Bytes, Consume, Fill, State, Workload, builtin, runtime};
+use schema::{Arm, Beside, Bytes, Consume, Fill, State, Workload, builtin, runtime};
 
 use crate::runtime::RuntimeArgs;
 
@@ -114,6 +114,8 @@ pub struct RunArgs {
     /// Threads that share the work
     #[arg(long, value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Vec<u32>,
+    #[arg(long, value_delimiter = ',', value_name = "BESIDE,…", help = one_of("What a second thread does during each pass", Beside::ALL), value_parser = beside(), hide_possible_values = true)]
+    pub beside: Vec<Beside>,
     /// Size of the test file, when TARGET is a directory [default: 1 GiB or a tenth of the free space]
     #[arg(long, value_parser = size)]
     pub size: Option<Bytes>,
@@ -693,6 +695,10 @@ fn workloads() -> Words<Workload> {
 
 fn consumes() -> Words<Consume> {
     words(Consume::ALL.iter().map(|it| (it, it.about())))
+}
+
+fn beside() -> Words<Beside> {
+    words(Beside::ALL.iter().map(|it| (it, it.about())))
 }
 
 /// Those without a size: a completion cannot know which.

@@ -128,6 +128,7 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
         replace(&mut compare.block, &args.block);
         replace(&mut compare.ops, &args.ops);
         replace(&mut compare.threads, &args.threads);
+        replace(&mut compare.beside, &args.beside);
         if let Some(twice) = first_twice(&args.method) {
             return Err(format!("{} is listed twice; faultline adds the A/A control itself", twice.short_name()));
         }

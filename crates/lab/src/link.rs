@@ -17,6 +17,7 @@ use rustix::{
     io::Errno,
 };
 use schema::{
+    Beside,
     command::LAST_CLEANUP,
     protocol::{Done, Hello, Job, PROTOCOL, Reply, Request},
 };
@@ -69,6 +70,8 @@ pub struct Link<'a> {
     grace: Duration,
     /// It has a command to execute after its last pass.
     cleans_up: bool,
+    /// Of the job that is prepared.
+    beside: Beside,
 }
 
 impl<'a> Link<'a> {
@@ -108,6 +111,7 @@ impl<'a> Link<'a> {
             interrupted,
             grace: Duration::ZERO,
             cleans_up: false,
+            beside: Beside::Nothing,
         };
         match link.exchange(&Request::Hello { protocol: PROTOCOL }, patience)? {
             Reply::Hello(hello) if hello.protocol == PROTOCOL => Ok((link, hello)),
@@ -132,6 +136,7 @@ impl<'a> Link<'a> {
     /// # Errors
     /// As `prepare`.
     pub fn prepare_within(&mut self, pass: Duration, job: &Job) -> Result<(), Trouble> {
+        self.beside = job.beside;
         match self.exchange(&Request::Prepare(Box::new(job.clone())), pass.max(PREPARED))? {
             Reply::Prepared { pass, .. } if pass == job.pass => Ok(()),
             Reply::Unavailable { reason, .. } => Err(Trouble::Unavailable(reason)),
@@ -153,7 +158,10 @@ impl<'a> Link<'a> {
     /// As `go`.
     pub fn go_warm(&mut self, pass: u64, warm: u32, limit: Duration) -> Result<Done, Trouble> {
         match self.exchange(&Request::Go { pass, warm }, limit)? {
-            Reply::Done(done) if done.pass == pass => Ok(*done),
+            Reply::Done(done) if done.pass == pass => match warm {
+                0 => beats(self.beside, &done).map(|()| *done).map_err(Trouble::Failed),
+                _ => Ok(*done),
+            },
             other => Err(self.nonsense(&other)),
         }
     }
@@ -399,6 +407,16 @@ impl<'a> Link<'a> {
         };
         let last_words = String::from_utf8_lossy(&self.stderr).trim().to_string();
         Trouble::Failed(if last_words.is_empty() { death } else { format!("{death}; its last output: {last_words}") })
+    }
+}
+
+/// Whether the timed pass counted the beats that were asked for, and no others.
+fn beats(beside: Beside, done: &Done) -> Result<(), String> {
+    match (beside, &done.beats) {
+        (Beside::Nothing, None) => Ok(()),
+        (Beside::Nothing, Some(_)) => Err("the worker counted beats that were not asked for".into()),
+        (Beside::Beat, None) => Err("the worker did not count the beats that were asked for".into()),
+        (Beside::Beat, Some(beats)) => beats.check().map_err(|why| format!("the worker miscounted: {why}")),
     }
 }
 

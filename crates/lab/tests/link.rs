@@ -8,7 +8,7 @@ use std::{
 
 use lab::link::{Link, Trouble};
 use planted::{Effort, Random, mutated};
-use schema::{Span, protocol::Job};
+use schema::{Beside, Span, protocol::Job};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -54,6 +54,29 @@ fn fails(text: &str, words: &[&str]) {
 #[test]
 fn a_worker_that_keeps_to_the_protocol_is_content() {
     assert_eq!(talk(&format!("{HELLO}; {PREPARED}; {}; read request", done(1))), Ok(()));
+}
+
+#[test]
+fn a_worker_that_leaves_out_beats_that_were_asked_for_or_counts_them_wrong_is_not_believed() {
+    let counted = |beats: &str| done(1).replacen("\"usage\":", &format!("{beats}\"usage\":"), 1);
+    let fine = r#""beats":{"period_ns":1000000,"deadlines":1,"wake_ups":1,"max_ns":5,"bins":[1],"idle":{"deadlines":100,"wake_ups":100,"max_ns":5,"bins":[100]}},"#;
+    let beside = |beside: Beside, beats: &str| {
+        let text = format!("{HELLO}; {PREPARED}; {}; read request", counted(beats));
+        let (mut link, _) = Link::start(script(&text), &NEVER).unwrap();
+        link.prepare(&Job { beside, ..job() }).unwrap();
+        link.go(1, Duration::from_secs(60)).map(|done| done.beats.is_some())
+    };
+    assert_eq!(beside(Beside::Beat, fine), Ok(true));
+    assert_eq!(beside(Beside::Nothing, ""), Ok(false));
+    let wrong = [
+        (Beside::Beat, String::new()),
+        (Beside::Nothing, fine.into()),
+        (Beside::Beat, fine.replacen("\"deadlines\":1,", "\"deadlines\":2,", 1)),
+        (Beside::Beat, fine.replace("\"deadlines\":100", "\"deadlines\":0").replace("[100]", "[]")),
+    ];
+    for (asked, beats) in wrong {
+        assert!(matches!(beside(asked, &beats), Err(Trouble::Failed(_))), "{asked} {beats}");
+    }
 }
 
 /// As after Ctrl-Z: the time is over, and the worker has answered meanwhile.

@@ -381,6 +381,7 @@ impl Planted {
                 order: self.record.samples.len() as u32,
                 host: self.record.environment.host.clone(),
                 readings: self.readings(cell, &outcome, ns_per_op),
+                beats: None,
                 outcome,
                 resident_before: Reading::Value(Resident { pages: 0, of: 1 }),
                 window_offset: None,

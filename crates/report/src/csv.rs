@@ -4,7 +4,8 @@
 //! Cells that were skipped have no samples and so no rows; the JSON document has them.
 //!
 //! Columns: what was done (`run` to `ops`; an arm that was entered with something else than its condition says has its
-//! own values here), its outcome (`status`, `reason`), the worker's clock and tally, pages resident before and after,
+//! own values here), its outcome (`status`, `reason`), the worker's clock and tally, pages resident before and after, how
+//! late a second thread was,
 //! and then every probe of the run by its name, in alphabetical order. Units end the names.
 
 use schema::{
@@ -50,6 +51,12 @@ const WHAT: &[&str] = &[
     "resident_of_before",
     "resident_pages_after",
     "resident_of_after",
+    "beat_deadlines",
+    "beat_wake_ups",
+    "beat_median_ns",
+    "beat_p99_ns",
+    "beat_max_ns",
+    "beat_stalled_share",
 ];
 
 /// Every sample of the record, in the order in which passes were made.
@@ -92,6 +99,7 @@ fn fields(record: &Record, sample: &Sample) -> Vec<String> {
         Outcome::Failed { reason } => ("failed", Some(reason.clone()), None, None),
     };
     let of_reader = tally.filter(|_| condition.is_none_or(|it| !it.is_of_commands()));
+    let beats = tally.and(sample.beats.as_deref());
     let (before, after) = (sample.resident_before.value(), sample.resident_after.value());
     let mut all = vec![
         visible(&record.id),
@@ -127,6 +135,12 @@ fn fields(record: &Record, sample: &Sample) -> Vec<String> {
         optional(before.map(|resident| resident.of)),
         optional(after.map(|resident| resident.pages)),
         optional(after.map(|resident| resident.of)),
+        optional(beats.map(|it| it.pass.deadlines)),
+        optional(beats.map(|it| it.pass.wake_ups)),
+        optional(beats.and_then(|it| it.pass.median_ns())),
+        optional(beats.and_then(|it| it.pass.p99_ns())),
+        optional(beats.map(|it| it.pass.max_ns)),
+        optional(beats.and_then(|it| it.pass.stalled_share(it.period_ns))),
     ]);
     all
 }

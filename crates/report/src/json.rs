@@ -16,8 +16,8 @@ use serde_json::Value;
 use crate::{
     contents::commands,
     words::{
-        advice_caveat, advice_reason, caution, crossover, explanation, fact, fact_says, forecast_remark, fork_groups,
-        how, line, not_comparable, reason, reasons, safepoints, settles, traits, unchecked, warning,
+        advice_caveat, advice_reason, beats, caution, crossover, explanation, fact, fact_says, forecast_remark,
+        fork_groups, how, line, not_comparable, reason, reasons, safepoints, settles, traits, unchecked, warning,
     },
 };
 
@@ -87,6 +87,9 @@ fn say_findings(findings: &Findings, value: &mut Value) {
     }
     for (it, value) in each(&findings.splits, value, "splits") {
         put(value, "says", fork_groups(&it.says));
+    }
+    for (it, value) in each(&findings.beats, value, "beats") {
+        put(value, "says", beats(it));
     }
     if let (Some(it), Some(value)) = (&findings.safepoints, value.get_mut("safepoints")) {
         put(value, "says", safepoints(it));

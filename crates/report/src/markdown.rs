@@ -9,7 +9,7 @@ use crate::{
     contents::{
         advice::{self, Block},
         answer::Answer,
-        claim, costs, counted, details, environment, fills, first, map, runtimes, safepoints,
+        claim, costs, counted, details, environment, fills, first, map, runtimes, stopped,
         study::{self, Intervals},
         summary,
     },
@@ -64,14 +64,19 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
     if is_study {
         the_check(&mut out, record, findings);
     }
-    if let Some((says, table)) = safepoints::of_run(record, findings) {
-        push(&mut out, format_args!("**{}** ({})\n\n", safepoints::TITLE, escape(safepoints::ABOUT)));
-        a_table(&mut out, &table);
-        out.push('\n');
-        for line in says {
-            push(&mut out, format_args!("* {}\n", escape(&line)));
+    for part in stopped::parts(record, findings) {
+        push(&mut out, format_args!("**{}** ({})\n\n", part.title, escape(part.about)));
+        for of in part.of {
+            if !of.condition.is_empty() {
+                push(&mut out, format_args!("{}:\n\n", escape(&of.condition)));
+            }
+            a_table(&mut out, &of.table);
+            out.push('\n');
+            for line in of.says {
+                push(&mut out, format_args!("* {}\n", escape(&line)));
+            }
+            out.push('\n');
         }
-        out.push('\n');
     }
     for entry in summary::entries(record, findings) {
         match &entry.lines[..] {

@@ -7,7 +7,7 @@ use crate::{
     contents::{
         advice, answer, claim, commands, costs, counted, details, environment, fills, first,
         map::{self, MapSection},
-        runtimes, safepoints, study, summary, timeline,
+        runtimes, stopped, study, summary, timeline,
     },
     layout::{page::Page, paint::Paint, words::plural},
     shell,
@@ -60,11 +60,20 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
         }
         claim::write(&mut page, &findings.claims);
     }
-    if let Some((says, table)) = safepoints::of_run(record, findings) {
-        page.section(safepoints::TITLE, safepoints::ABOUT, &table);
+    for part in stopped::parts(record, findings) {
         page.blank();
-        for line in says {
-            page.bullet(0, &line);
+        page.paragraph(0, Paint::Heading, part.title);
+        page.paragraph(0, Paint::Quiet, part.about);
+        for of in part.of {
+            page.blank();
+            if !of.condition.is_empty() {
+                page.paragraph(0, Paint::Plain, &of.condition);
+            }
+            page.table(0, &of.table);
+            page.blank();
+            for line in of.says {
+                page.bullet(0, &line);
+            }
         }
     }
     if all {

@@ -14,9 +14,13 @@ use expect_test::{expect, expect_file};
 use report::Style;
 use schema::{
     Findings, Record, Skip, State,
+    beats::{Beats, Lateness},
     claims::{LaterRun, Ledger, LedgerEntry},
     explanation::Count,
-    findings::{Document, SafepointTail, SafepointsSeen, Status, Verdict},
+    findings::{
+        BeatControl, BeatFinding, BeatLateness, BeatPoint, BeatSays, Document, SafepointTail, SafepointsSeen, Status,
+        Verdict,
+    },
     line::LineAnswer,
     machine::{MadeOn, Origin},
     plan::{PlannedCell, PlannedCondition, PlannedRun},
@@ -817,8 +821,8 @@ fn the_csv_has_a_row_per_sample_and_reads_back() {
     assert_eq!(at(lost, "work_ns"), "");
     assert!(at(lost, "reason").contains("were not in the page cache"));
     expect![[r#"
-        run,order,round,host,condition,comparison,variant,arm,runtime,method,baseline,control,workload,consume,block_bytes,state,file_bytes,threads,descriptor,durability,storage_read_bytes_per_s,storage_read_ops_per_s,range_offset,range_bytes,aligned,ops,consumed_percent,layout,memory_bytes,fill,trace,status,reason,open_ns,work_ns,close_ns,total_ns,done_ops,done_bytes,done_distinct_bytes,done_distinct_pages,done_threads,done_queue_depth,checksum,resident_pages_before,resident_of_before,resident_pages_after,resident_of_after,device_read_bytes,minor_faults
-        20261120T225104Z-3f9a,0,0,lab,0,,,native/read,native,read,true,false,scan,sum,65536,cold,1073741824,1,per-thread,,,,0,1073741824,true,16384,100,,,,,ok,,18400,788070400,5200,788094000,16384,1073741824,1073741824,262144,1,1,9f3c2a0011223344,0,262144,,,,97
+        run,order,round,host,condition,comparison,variant,arm,runtime,method,baseline,control,workload,consume,block_bytes,state,file_bytes,threads,descriptor,durability,storage_read_bytes_per_s,storage_read_ops_per_s,range_offset,range_bytes,aligned,ops,consumed_percent,layout,memory_bytes,fill,trace,beside,status,reason,open_ns,work_ns,close_ns,total_ns,done_ops,done_bytes,done_distinct_bytes,done_distinct_pages,done_threads,done_queue_depth,checksum,resident_pages_before,resident_of_before,resident_pages_after,resident_of_after,beat_deadlines,beat_wake_ups,beat_median_ns,beat_p99_ns,beat_max_ns,beat_stalled_share,device_read_bytes,minor_faults
+        20261120T225104Z-3f9a,0,0,lab,0,,,native/read,native,read,true,false,scan,sum,65536,cold,1073741824,1,per-thread,,,,0,1073741824,true,16384,100,,,,,nothing,ok,,18400,788070400,5200,788094000,16384,1073741824,1073741824,262144,1,1,9f3c2a0011223344,0,262144,,,,,,,,,,97
     "#]]
     .assert_eq(&(text.lines().take(2).collect::<Vec<&str>>().join("\n") + "\n"));
 }
@@ -1256,4 +1260,76 @@ fn arms_with_one_that_did_other_work_are_not_called_all_alike() {
     };
     assert!(!said(Verdict::Same));
     assert!(said(Verdict::NotComparable));
+}
+
+#[test]
+fn who_else_stops_is_a_table_with_its_control_and_a_sentence_in_every_form() {
+    let mut run = run();
+    let late = |p99: Option<f64>, stalled: f64| BeatLateness {
+        deadlines: 1234,
+        wake_ups: 567,
+        median_ns: Some(7.7e5),
+        p99_ns: p99,
+        max_ns: 14_100_000,
+        stalled_share: Some(stalled),
+    };
+    let cell = &run.findings.cells[0];
+    let control = BeatControl { id: cell.id, condition: cell.condition.clone(), late: late(Some(3.21e5), 0.03) };
+    let of = |name: &str, p99: Option<f64>, says: BeatSays| BeatFinding {
+        id: cell.id,
+        arm: format!("python/{name}"),
+        name: format!("python/{name}"),
+        condition: cell.condition.clone(),
+        passes: 9,
+        period_ns: 1_000_000,
+        late: late(p99, 0.56),
+        idle: late(Some(1.91e5), 0.0),
+        busy_share: 0.0,
+        control: Some(control.clone()),
+        curve: [(1e5, 0.5), (1e7, 0.01), (1.41e7, 0.0)]
+            .map(|(ns, share)| BeatPoint { late_ns: ns, later_share: share })
+            .into(),
+        says,
+    };
+    run.findings.beats =
+        vec![of("mmap<b>", Some(9.87e6), BeatSays::Waiting), of("mmap", None, BeatSays::TooFewDeadlines)];
+    check_widths(&run);
+    let terminal = squeezed(&report::terminal(
+        &run.record,
+        &run.findings,
+        Style { width: 160, colour: false, details: false },
+        None,
+    ));
+    let page = report::html(&run.record, &run.findings);
+    let markdown = report::markdown(&run.record, &run.findings);
+    for text in [&terminal, &page, &squeezed(&markdown)] {
+        for words in
+            ["Who else stops", "1,234", "9.87", "14.1", "56", "321", "3", "191", "others stopped while it waited"]
+        {
+            assert!(text.contains(words), "{words:?} is not in\n{text}");
+        }
+        assert!(!text.contains("mmap<b>") || text == &terminal);
+    }
+    assert!(page.contains("id=\"stops\"") && page.contains("id=\"beats\"") && page.contains("mmap&lt;b&gt;"));
+    let json: Value = serde_json::from_str(&report::json(&run.record, &run.findings, None)).unwrap();
+    let beats = &json["findings"]["beats"];
+    assert_eq!((&beats[0]["says_data"], &beats[1]["late"]["p99_ns"]), (&"waiting".into(), &Value::Null));
+    assert!(beats[0]["says"].as_str().unwrap().contains("9.9 ms"), "{beats}");
+    let without = report::html(&run.record, &support::run().findings);
+    assert!(!without.contains("id=\"stops\"") && !without.contains("id=\"beats\""));
+}
+
+#[test]
+fn the_csv_says_of_each_pass_how_late_a_second_thread_was() {
+    let mut run = run();
+    let pass = Lateness { deadlines: 200, wake_ups: 20, max_ns: 999, bins: vec![200] };
+    let idle = Lateness { deadlines: 100, wake_ups: 100, max_ns: 999, bins: vec![100] };
+    run.record.samples[0].beats = Some(Box::new(Beats { period_ns: 1_000_000, pass, idle }));
+    let rows = parse_csv(&report::csv(&run.record));
+    let at = |row: usize, name: &str| rows[row][rows[0].iter().position(|it| it == name).unwrap()].as_str();
+    let names =
+        ["beat_deadlines", "beat_wake_ups", "beat_median_ns", "beat_p99_ns", "beat_max_ns", "beat_stalled_share"];
+    assert_eq!(names.map(|it| at(1, it)), ["200", "20", "500", "990", "999", "0"]);
+    assert_eq!(names.map(|it| at(2, it)), [""; 6], "absent is not 0");
+    assert_eq!(at(1, "beside"), "nothing");
 }

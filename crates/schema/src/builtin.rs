@@ -10,6 +10,9 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("write-back", include_str!("../../../experiments/write-back.toml")),
     ("safepoints", include_str!("../../../experiments/safepoints.toml")),
     ("threads", include_str!("../../../experiments/threads.toml")),
+    ("stalls", include_str!("../../../experiments/stalls.toml")),
+    ("python", include_str!("../../../experiments/python.toml")),
+    ("go", include_str!("../../../experiments/go.toml")),
     ("smoke", include_str!("../../../experiments/smoke.toml")),
 ];
 

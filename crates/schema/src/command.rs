@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use crate::{
-    Arm, Bytes, Consume, Descriptor, Durability, Experiment, Fill, State, Workload,
+    Arm, Beside, Bytes, Consume, Descriptor, Durability, Experiment, Fill, State, Workload,
     arm::{Options, Setting},
     condition::Layout,
     experiment::{Compare, Competitor, Range, Throttle},
@@ -153,6 +153,7 @@ pub fn experiment(specs: &[Spec], states: &[State], fills: &[Fill]) -> Experimen
         layout: vec![Layout::Written],
         fill: fills.to_vec(),
         trace: None,
+        beside: vec![Beside::Nothing],
     };
     Experiment {
         name: "ab".into(),

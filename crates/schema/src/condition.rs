@@ -165,6 +165,25 @@ words! {
 }
 
 words! {
+    /// What a second thread of the worker does during a pass.
+    Beside {
+        Nothing = "nothing": "there is no second thread",
+        Beat = "beat": "it has a deadline every millisecond, and records how late it is for each: what an arm does to other threads",
+    }
+}
+
+impl Beside {
+    pub fn is_nothing(&self) -> bool {
+        *self == Beside::Nothing
+    }
+}
+
+/// As of all conditions before there was another one.
+pub(crate) fn nothing_beside() -> Beside {
+    Beside::Nothing
+}
+
+words! {
     /// When a write counts as done. Reading has `none`.
     Durability {
         None = "none": "nothing is synced",
@@ -246,6 +265,8 @@ pub struct Condition {
     /// Of a replay. Its block is then the longest access.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Traced>,
+    #[serde(default = "nothing_beside", skip_serializing_if = "Beside::is_nothing")]
+    pub beside: Beside,
 }
 
 /// `19,616`

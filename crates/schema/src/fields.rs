@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Bytes, Condition, Descriptor, Durability, Fill, Layout, Span, Workload,
+    Beside, Bytes, Condition, Descriptor, Durability, Fill, Layout, Span, Workload,
     condition::{Storage, whole},
     experiment::Range,
     trace::Traced,
@@ -259,6 +259,21 @@ pub const FIELDS: &[Field] = &[
         },
         columns: &[("trace", |it| it.trace.as_ref().map_or(String::new(), |it| it.digest.clone()))],
     },
+    Field {
+        name: "beside",
+        role: Role::Asked,
+        of: |it| !it.is_of_commands(),
+        same: |a, b| a.beside == b.beside,
+        words: |it| match it.beside {
+            Beside::Nothing => "nothing beside".into(),
+            Beside::Beat => "beside a beat".into(),
+        },
+        read: |it, text| {
+            let words = [("nothing beside", Beside::Nothing), ("beside a beat", Beside::Beat)];
+            set(&mut it.beside, words.into_iter().find(|(words, _)| *words == text).map(|(_, beside)| beside))
+        },
+        columns: &[("beside", |it| it.beside.to_string())],
+    },
 ];
 
 impl Field {
@@ -403,6 +418,7 @@ impl Condition {
             memory_bytes: None,
             fill: None,
             trace: None,
+            beside: Beside::Nothing,
         }
     }
 }

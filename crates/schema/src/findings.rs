@@ -69,6 +69,9 @@ pub struct Findings {
     /// Where arms were stopped while they worked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safepoints: Option<Box<Safepoints>>,
+    /// How late a second thread was beside the passes of arms: who else stops. One entry for each arm and condition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beats: Vec<BeatFinding>,
     /// Of `faultline advise`: what to change, for each state that was asked about, and how far the replay is the program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<crate::advice::Advice>,
@@ -547,6 +550,79 @@ pub struct SafepointFinding {
     pub stopped_share: Option<f64>,
     /// The bytes came through system calls; null where those were not counted.
     pub through_calls: Option<bool>,
+}
+
+/// How late a second thread of the worker was for its deadlines beside the passes of an arm, all of them together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BeatFinding {
+    #[serde(flatten)]
+    pub id: CellId,
+    pub arm: String,
+    pub name: String,
+    pub condition: Condition,
+    pub passes: u32,
+    pub period_ns: u64,
+    pub late: BeatLateness,
+    /// After the passes, while nothing else was at work.
+    pub idle: BeatLateness,
+    /// The share of the deadlines after passes that were stalled, of this arm or of the whole run, whichever is more: what the
+    /// other work of the machine does.
+    pub busy_share: f64,
+    /// The same arm with its pages in memory: what its computing alone does to others.
+    pub control: Option<BeatControl>,
+    /// How many deadlines were later than that, at the end of each bin: from above 0 down to none.
+    pub curve: Vec<BeatPoint>,
+    #[serde(rename = "says_data")]
+    pub says: BeatSays,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BeatLateness {
+    pub deadlines: u64,
+    pub wake_ups: u64,
+    /// Half of the deadlines were no later.
+    pub median_ns: Option<f64>,
+    /// 99 of 100; absent of fewer than 100 deadlines.
+    pub p99_ns: Option<f64>,
+    pub max_ns: u64,
+    /// The deadlines that were more than two periods late.
+    pub stalled_share: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BeatControl {
+    #[serde(flatten)]
+    pub id: CellId,
+    pub condition: Condition,
+    pub late: BeatLateness,
+}
+
+/// A point of a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BeatPoint {
+    pub late_ns: f64,
+    /// Of the deadlines.
+    pub later_share: f64,
+}
+
+/// Who else stopped while an arm was at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BeatSays {
+    /// Not many more were stalled than while nothing was at work.
+    Busy,
+    TooFewDeadlines,
+    Nobody,
+    /// Others stopped while it waited for pages, and not where the pages are in memory.
+    Waiting,
+    /// For longer than where the pages are in memory.
+    LongerThanInMemory,
+    /// As where the pages are in memory.
+    AsInMemory,
+    /// Its pages are in memory: it is a control.
+    InMemory,
+    /// There is nothing to hold it against.
+    NoControl,
 }
 
 /// Where the faster of two arms changes along an axis.

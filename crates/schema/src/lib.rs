@@ -7,6 +7,7 @@ pub mod advice;
 pub mod advised;
 pub mod answer;
 pub mod arm;
+pub mod beats;
 pub mod builtin;
 pub mod calibration;
 pub mod caution;
@@ -52,7 +53,7 @@ pub mod units;
 pub mod warning;
 
 pub use arm::Arm;
-pub use condition::{Condition, Consume, Descriptor, Durability, Layout, Span, State, Workload};
+pub use condition::{Beside, Condition, Consume, Descriptor, Durability, Layout, Span, State, Workload};
 pub use experiment::Experiment;
 pub use fill::Fill;
 pub use findings::Findings;

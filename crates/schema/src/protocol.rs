@@ -20,8 +20,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Arm, Consume, Descriptor, Durability, Span, Workload,
+    Arm, Beside, Consume, Descriptor, Durability, Span, Workload,
     arm::Options,
+    beats::Beats,
     leftover::FileIdentity,
     observation::{Observation, Watch},
     reading::Reading,
@@ -129,6 +130,9 @@ pub struct Job {
     /// Of workload `replay`: where its accesses are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceOf>,
+    /// What a second thread does during the timed pass. With `beat`, `done` has `beats`.
+    #[serde(default = "crate::condition::nothing_beside", skip_serializing_if = "Beside::is_nothing")]
+    pub beside: Beside,
 }
 
 /// A trace that a worker reads before `prepared`.
@@ -165,6 +169,7 @@ impl Job {
             permit: Permit::default(),
             times_its_loop: false,
             trace: None,
+            beside: Beside::Nothing,
         }
     }
 }
@@ -225,6 +230,9 @@ pub struct Done {
     /// Of an execution that was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observation: Option<Box<Observation>>,
+    /// Of the timed pass of a job that asks for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beats: Option<Box<Beats>>,
 }
 
 /// System calls that read, and what they read: a runtime that cannot call getrusage(2) looks into /proc instead.

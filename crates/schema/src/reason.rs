@@ -230,6 +230,8 @@ pub enum Unseen {
     /// While one thread waits, others may work.
     SeveralThreads,
     NoDiskCounters,
+    /// No pass had a deadline of a beat, or none had the hundred of which one is the 99th of 100.
+    FewBeats,
 }
 
 /// Why a run has nothing of what a claim or a figure asks.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Arm, CellId, Condition, ConditionId, Experiment, Fill, Skip, Span,
+    beats::Beats,
     calibration::Calibration,
     pass::{Phases, Tally},
     reading::Value,
@@ -192,6 +193,9 @@ pub struct Sample {
     pub resident_after: Reading<Resident>,
     /// What probes saw, by name: `user_ns`, `minor_faults`, `device_read_bytes`, `peak_memory_bytes`, …
     pub readings: BTreeMap<String, Reading<f64>>,
+    /// How late a second thread was, of conditions that have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beats: Option<Box<Beats>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -34,7 +34,7 @@ fn each<T: serde::de::DeserializeOwned + serde::Serialize>(kind: &str) -> usize 
 #[test]
 fn every_example_of_the_conversation_is_one() {
     assert_eq!(each::<Request>("json request"), 5);
-    assert_eq!(each::<Reply>("json reply"), 6);
+    assert_eq!(each::<Reply>("json reply"), 7);
 }
 
 #[test]

@@ -127,7 +127,8 @@ mod tests {
     use std::{
         alloc::{GlobalAlloc, Layout, System},
         cell::Cell,
-        sync::Arc,
+        sync::{Arc, atomic::AtomicU64},
+        time::Instant,
     };
 
     use schema::{
@@ -138,6 +139,7 @@ mod tests {
 
     use super::*;
     use crate::{
+        beat::{Counters, beat},
         method::METHODS,
         task::{Refusal, Task},
     };
@@ -205,6 +207,14 @@ mod tests {
         fn view(&mut self, span: Span) -> io::Result<&[u8]> {
             Ok(&self.0[span.offset as usize..span.end() as usize])
         }
+    }
+
+    #[test]
+    fn the_loop_of_a_beat_beside_a_pass_does_not_allocate() {
+        let (mut pass, mut idle) = (Counters::new(), Counters::new());
+        let (ended_ns, before) = (AtomicU64::new(5_000_000), ALLOCATIONS.get());
+        beat(Instant::now(), &ended_ns, &mut pass, &mut idle);
+        assert_eq!(ALLOCATIONS.get(), before);
     }
 
     #[test]

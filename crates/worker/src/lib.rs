@@ -2,11 +2,12 @@
 //!
 //! `serve` is the conversation of `schema::protocol`. Below it: `task` checks a job, `method` holds the ways of
 //! reading a file and `access` what they have in common, `session` opens, times and closes, `drive` is the timed loop with `source` on one side and
-//! `consume` on the other; `writing` is the same for workloads that change the file. The worker has one job at a time. It sets no state, sees no other pass, and computes no
+//! `consume` on the other; `writing` is the same for workloads that change the file, `beat` a thread beside a pass. The worker has one job at a time. It sets no state, sees no other pass, and computes no
 //! statistic.
 
 mod access;
 mod alone;
+mod beat;
 mod buffer;
 mod command;
 mod consume;
@@ -33,6 +34,7 @@ use schema::{
 };
 
 use crate::{
+    beat::Beat,
     method::METHODS,
     session::Session,
     task::{Fault, Refusal, Task},
@@ -41,7 +43,7 @@ use crate::{
 /// Answers requests until `bye` or the end of the input. Exits with 0, unless its own pipes break or what follows the last
 /// pass fails; why it fails is then written to `errors`, because the controller reads no reply after `bye`.
 pub fn serve(mut input: impl BufRead, mut output: impl Write, mut errors: impl Write) -> ExitCode {
-    let mut worker = Worker { session: None, alone: None, pass: 0 };
+    let mut worker = Worker { session: None, alone: None, beat: None, pass: 0 };
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -89,6 +91,8 @@ struct Worker {
     session: Option<Box<dyn Session>>,
     /// How fast the loop of the job is by itself, where that is asked for.
     alone: Option<(String, Reading<f64>)>,
+    /// Beside the timed pass, where that is asked for.
+    beat: Option<Beat>,
     /// The last one heard of, for replies to lines that name none.
     pass: u64,
 }
@@ -113,9 +117,10 @@ impl Worker {
                 }
                 // Probes look from `go` to `done`.
                 self.alone = job.times_its_loop.then(|| alone::reading(&job)).flatten();
-                match prepare(*job) {
-                    Ok(session) => {
-                        self.session = Some(session);
+                let beside = job.beside;
+                match prepare(*job).and_then(|session| Ok((session, beat::beside(beside)?))) {
+                    Ok((session, beat)) => {
+                        (self.session, self.beat) = (Some(session), beat);
                         Reply::Prepared { pass, pid: std::process::id() }
                     }
                     Err(Refusal::Unavailable(reason)) => Reply::Unavailable { pass, reason },
@@ -124,7 +129,13 @@ impl Worker {
             }
             Request::Go { pass, warm } => {
                 self.pass = pass;
-                match self.session.as_mut().map(|session| session.pass(warm)) {
+                let beat = self.beat.as_mut().filter(|_| warm == 0);
+                let mut beats = None;
+                let passed = self.session.as_mut().map(|session| match beat {
+                    Some(beat) => beat.beside(&mut beats, || session.pass(warm)),
+                    None => session.pass(warm),
+                });
+                match passed {
                     Some(Ok(measured)) => {
                         let session::PassResult { phases, tally, usage, parts, mut seen, observation } = measured;
                         seen.extend(self.alone.clone().filter(|_| warm == 0));
@@ -137,6 +148,7 @@ impl Worker {
                             seen,
                             own_reads: None,
                             observation,
+                            beats,
                         }))
                     }
                     Some(Err((during, fault))) => failed(pass, during, fault),
@@ -148,6 +160,7 @@ impl Worker {
     }
 
     fn end(&mut self) -> Result<(), Fault> {
+        self.beat = None;
         self.session.take().map_or(Ok(()), |mut session| session.end())
     }
 }

@@ -11,7 +11,7 @@ final class Job {
     private static final int MOST_THREADS = 4096;
     final long pass, blockBytes, offset, bytes, ops, seed;
     final int percent, threads;
-    final String method, workload, consume, file, hold, durability, descriptor;
+    final String method, workload, consume, file, hold, durability, descriptor, beside;
     final boolean aligned, timesItsLoop;
     private final Map<?, ?> options;
     /** Device and inode of the one file that may be written; null where none may. */
@@ -35,6 +35,8 @@ final class Job {
         aligned = (Boolean) it.get("aligned");
         percent = it.containsKey("consumed_percent") ? (int) number(it, "consumed_percent") : 100;
         timesItsLoop = Boolean.TRUE.equals(it.get("times_its_loop"));
+        beside = it.containsKey("beside") ? word(it, "beside") : "nothing";
+        if (!beside.equals("nothing") && !beside.equals("beat")) throw new Unavailable("the JVM worker has no " + beside + " beside a pass");
         writable = it.get("permit") instanceof Map<?, ?> permit && permit.get("write") instanceof Map<?, ?> file ? file : null;
         descriptor = it.containsKey("descriptor") ? word(it, "descriptor") : "per-thread";
         long team = number(it, "threads");
@@ -79,6 +81,7 @@ final class Job {
         descriptor = job.descriptor;
         writable = null;
         timesItsLoop = false;
+        beside = "nothing";
     }
 
     private static long blocks(long bytes, long blockBytes) {

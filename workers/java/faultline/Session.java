@@ -19,6 +19,7 @@ final class Session {
     private final long clockNs;
     /** Only where the arm wants them. */
     private final Safepoints safepoints;
+    private final Beat beat;
     String during = "prepare";
 
     Session(Job job) throws IOException {
@@ -44,6 +45,7 @@ final class Session {
             team.hold();
             if (job.writes()) syncFile(); else if (!job.method.equals("channel-odirect") && !sweeps()) sweep();
         }
+        beat = Beat.of(job);
     }
 
     /** Whether a pass does itself what a sweep would: it looks at every byte up to the end of a range that is as large. */
@@ -109,8 +111,15 @@ final class Session {
         Usage.Engine before = new Usage.Engine();
         if (safepoints != null) safepoints.start();
         during = "open";
-        Team.Part all = team.pass(true);
-        if (safepoints != null) safepoints.stop();
+        if (beat != null) beat.begin();
+        Team.Part all;
+        String beats = "";
+        try {
+            all = team.pass(true);
+        } finally {
+            if (safepoints != null) safepoints.stop();
+            if (beat != null) beats = ",\"beats\":" + beat.end();
+        }
         during = all.during;
         all.check();
         Usage.Engine after = new Usage.Engine();
@@ -118,6 +127,7 @@ final class Session {
         during = "close";
         return done(all, reached.bytes, ",\"distinct_pages\":" + reached.pages, safepoints)
             + parts(all.count)
+            + beats
             + ",\"seen\":{" + after.since(before) + warmth() + delays + "}}}";
     }
 
@@ -137,6 +147,7 @@ final class Session {
 
     void end() throws IOException {
         if (safepoints != null) safepoints.stop();
+        if (beat != null) beat.leave();
         team.end();
     }
 }

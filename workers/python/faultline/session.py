@@ -4,7 +4,7 @@ import os
 import resource
 import sys
 
-from faultline import methods, usage
+from faultline import beat, methods, usage
 from faultline.job import Unavailable
 from faultline.offsets import Places
 from faultline.team import Team, close_all
@@ -23,7 +23,7 @@ def has_lock():
 class Session:
     def __init__(self, job, collections):
         self.job, self._collections = job, collections
-        self._held = self._pinned = None
+        self._held = self._pinned = self._beat = None
         job.check_file()
         self._use_interpreter()
         self._ways = [methods.of(job) for _ in range(job.threads)]
@@ -37,6 +37,7 @@ class Session:
         self._clock_ns = usage.clock_ns() if job.workload == "update" else 0
         try:
             self._hold()
+            self._beat = beat.beside(job)
         except BaseException:
             self.end()
             raise
@@ -109,7 +110,7 @@ class Session:
     def go(self, warm):
         """The timed pass, or the given warm one before it (from 1): what `done` says."""
         before = self._collections.now()
-        done = self._run(warm)
+        done, beats = (self._run(warm), None) if warm or self._beat is None else self._beside_beat()
         seen = self._collections.since(before)
         tally = {
             "ops": self.job.ops,
@@ -128,10 +129,24 @@ class Session:
         tally["distinct_pages"] = self._reached.pages
         if self.job.workload == "update":
             answer["parts"] = {**dict(zip(("read_ns", "loop_ns", "write_ns"), done.parts)), "clock_ns": self._clock_ns}
+        if beats is not None:
+            answer["beats"] = beats
         return {**answer, "seen": {**self._warmth.readings(), **seen}}
+
+    def _beside_beat(self):
+        """The timed pass, and how late the beat was meanwhile."""
+        self._beat.begin()
+        try:
+            done = self._run(0)
+        finally:
+            beats = self._beat.end()
+        return done, beats
 
     def end(self):
         """Releases everything."""
+        beside, self._beat = self._beat, None
+        if beside is not None:
+            beside.leave()
         held, self._held = self._held, None
         close_all(held or [])
         pinned, self._pinned = self._pinned, None

@@ -15,6 +15,9 @@ use crate::{
 /// Fewer ticks in a pass give a median that is biased: sums over all rounds are compared instead.
 const FINE_TICKS: f64 = 10.0;
 
+/// A hundredth of the deadlines.
+const ONE_STALLED: f64 = 0.01;
+
 #[derive(Debug)]
 pub(crate) struct MetricResult {
     pub(crate) estimate: Option<Estimate>,
@@ -72,10 +75,11 @@ pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) ->
         let pairs: Vec<(f64, f64)> = values().collect();
         return by_sums(metric, &pairs, totals, rounds, grain_ns(metric, &[than, arm]));
     }
-    // A fault, or a page.
+    // A fault, a page, or a hundredth.
     let one = match metric {
         Metric::MinorFaults => Some(1.0),
         Metric::DeviceReadBytes | Metric::DeviceWriteBytes => Some(run.page_bytes() as f64),
+        Metric::StalledShare => Some(ONE_STALLED),
         _ => None,
     };
     let added = one.filter(|_| values().any(|(a, b)| a == 0.0 || b == 0.0));
@@ -126,9 +130,8 @@ fn of_passes(run: &Run, metric: Metric, cell: &Cell, scale: impl Fn(&Pass) -> Op
     }
     let estimate = match metric {
         // Counts, and quotients of counts, stay what they are: logarithms would move a threshold by a rounding error.
-        Metric::MinorFaults | Metric::DeviceReadBytes | Metric::DeviceWriteBytes | Metric::PagesPerFault => {
-            counted(values())
-        }
+        Metric::MinorFaults | Metric::DeviceReadBytes | Metric::DeviceWriteBytes => counted(values()),
+        Metric::PagesPerFault | Metric::StalledShare => counted(values()),
         _ => stats::median_of_positive(values()),
     };
     match estimate {
@@ -178,7 +181,7 @@ pub(crate) fn untestable(run: &Run, cell: &Cell) -> Option<Reason> {
 /// What a metric is read from; nothing where the clock or the tally is enough.
 fn readings(metric: Metric) -> &'static [&'static str] {
     match metric {
-        Metric::Time | Metric::CeilingShare => &[],
+        Metric::Time | Metric::CeilingShare | Metric::BeatP99 | Metric::StalledShare => &[],
         Metric::Cpu => &["user_ns", "system_ns"],
         Metric::User => &["user_ns"],
         Metric::System => &["system_ns"],
@@ -241,6 +244,8 @@ fn of_pass(metric: Metric, pass: &Pass) -> Option<f64> {
             Some(pass.tally.distinct_pages? as f64 / faults)
         }
         Metric::CeilingShare => None,
+        Metric::BeatP99 => pass.beats?.pass.p99_ns(),
+        Metric::StalledShare => pass.beats.and_then(|it| it.pass.stalled_share(it.period_ns)),
     }
 }
 
@@ -287,6 +292,9 @@ fn missing(metric: Metric, cells: &[&Cell]) -> MetricResult {
     }
     if metric == Metric::CeilingShare {
         return MetricResult::unseen(metric, Unseen::NoCeiling);
+    }
+    if metric.is_of_beats() {
+        return MetricResult::unseen(metric, Unseen::FewBeats);
     }
     let reason = cells.iter().find_map(|cell| {
         let reasons = readings(metric).iter().map(|name| cell.reading(name, SortedValues::mean));

@@ -1,5 +1,6 @@
 //! What one arm did under one condition.
 
+pub(crate) mod beats;
 pub(crate) mod counted;
 pub(crate) mod forks;
 pub(crate) mod metric;

@@ -3,6 +3,7 @@
 mod advice;
 mod answer;
 mod around;
+mod beats;
 mod claims;
 mod confirm;
 mod confounders;

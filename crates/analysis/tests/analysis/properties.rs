@@ -263,6 +263,7 @@ fn any_record() -> impl Strategy<Value = Record> {
                 window_offset: None,
                 resident_after: Reading::unavailable("not looked at"),
                 readings: READINGS.iter().map(|name| name.to_string()).zip(readings).collect(),
+                beats: None,
             });
         }
         (lab.record.target.bytes, lab.record.target.allocated_bytes) = (bytes, bytes / 2);

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Bytes, Condition, Consume, Descriptor, Durability, Experiment, Fill, Reading, Record, Span, State, Workload,
+    Beside, Bytes, Condition, Consume, Descriptor, Durability, Experiment, Fill, Reading, Record, Span, State,
+    Workload,
+    beats::Beats,
     condition::Storage,
     experiment::Compare,
     protocol::{Phases, Tally},
@@ -26,6 +28,7 @@ pub(crate) struct Pass {
     pub(crate) opened: bool,
     pub(crate) tally: Tally,
     pub(crate) readings: BTreeMap<String, Reading<f64>>,
+    pub(crate) beats: Option<Box<Beats>>,
 }
 
 impl Pass {
@@ -64,6 +67,7 @@ fn condition(workload: Workload, block: &str, state: State) -> Condition {
         memory_bytes: None,
         fill: None,
         trace: None,
+        beside: Beside::Nothing,
     }
 }
 
@@ -76,7 +80,7 @@ fn conditions(compare: &Compare) -> Vec<Condition> {
                     for state in &compare.state {
                         for block in &compare.block {
                             let mut it = condition(*workload, &block.exact(), *state);
-                            (it.consume, it.aligned) = (*consume, *aligned);
+                            (it.consume, it.aligned, it.beside) = (*consume, *aligned, compare.beside[0]);
                             it.storage = throttle
                                 .read_bps
                                 .map(|rate| Storage { read_bytes_per_s: Some(rate.0), read_ops_per_s: None });
@@ -193,12 +197,14 @@ impl Lab {
                     queue_depth: 1,
                 },
                 readings: BTreeMap::new(),
+                beats: None,
             };
             adjust(round, &mut pass);
             let work_ns = (pass.ns_per_op * pass.tally.ops as f64).round() as u64;
             let around = pass.opened.then_some(0);
             let phases = Phases { open_ns: around, work_ns, close_ns: around };
             self.push(cell, round, Outcome::Ok { phases, tally: pass.tally }, pass.readings);
+            self.record.samples.last_mut().expect("one was pushed").beats = pass.beats;
         }
     }
 
@@ -222,6 +228,7 @@ impl Lab {
             window_offset: None,
             resident_after: resident(),
             readings,
+            beats: None,
         });
     }
 

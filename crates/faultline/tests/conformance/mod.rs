@@ -5,6 +5,7 @@
 //! among the reasons that a worker may have (`workers`) fails.
 
 mod arms;
+mod beats;
 mod reading;
 mod reference;
 mod replay;

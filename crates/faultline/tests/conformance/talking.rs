@@ -22,7 +22,7 @@ fn some_arm(worker: &Worker) -> Arm {
 }
 
 /// What a worker answers to these lines, until its input ends; it must end by itself, and well.
-fn answers(mut command: Command, input: &[u8]) -> Vec<Reply> {
+pub fn answers(mut command: Command, input: &[u8]) -> Vec<Reply> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // It may end at `bye` before all is written.
@@ -33,7 +33,7 @@ fn answers(mut command: Command, input: &[u8]) -> Vec<Reply> {
     lines.map(|line| serde_json::from_slice(line).expect("stdout carries nothing but replies")).collect()
 }
 
-fn described(request: &Request) -> String {
+pub fn described(request: &Request) -> String {
     serde_json::to_string(request).unwrap() + "\n"
 }
 

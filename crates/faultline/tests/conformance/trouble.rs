@@ -2,7 +2,7 @@
 
 use std::{fs::File, process::Command, time::Duration};
 
-use lab::link::{Link, Trouble};
+use lab::link::Trouble;
 use schema::{
     Workload,
     protocol::{Hold, Job},
@@ -51,13 +51,13 @@ fn a_worker_that_was_stopped_for_a_while_goes_on_with_its_pass() {
         let (mut link, _) = worker.start(&arm);
         let job = plain(&arm, &files, SIZE);
         link.prepare(&job).unwrap();
-        signal(&link, "-STOP");
-        until_stopped(&link);
+        signal(link.pid(), "-STOP");
+        until_stopped(link.pid());
         let silent = std::thread::scope(|scope| {
             let pid = link.pid();
             scope.spawn(move || {
                 std::thread::sleep(Duration::from_millis(100));
-                assert!(Command::new("kill").args(["-CONT", &pid.to_string()]).status().unwrap().success());
+                signal(pid, "-CONT");
             });
             link.go(job.pass, LIMIT)
         });
@@ -65,8 +65,8 @@ fn a_worker_that_was_stopped_for_a_while_goes_on_with_its_pass() {
 
         // One that stays stopped is given up, and killed.
         link.prepare(&job).unwrap();
-        signal(&link, "-STOP");
-        until_stopped(&link);
+        signal(link.pid(), "-STOP");
+        until_stopped(link.pid());
         let stalled = link.go(job.pass, Duration::from_millis(100));
         assert!(matches!(&stalled, Err(Trouble::Failed(why)) if why.contains("did not answer")), "{stalled:?}");
         let process = format!("/proc/{}", link.pid());
@@ -75,17 +75,17 @@ fn a_worker_that_was_stopped_for_a_while_goes_on_with_its_pass() {
     });
 }
 
-fn signal(link: &Link, signal: &str) {
-    assert!(Command::new("kill").args([signal, &link.pid().to_string()]).status().unwrap().success());
+pub fn signal(pid: u32, signal: &str) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
 }
 
 /// A signal takes effect some time after kill(1) has returned: in every thread, whose state is behind its name.
-fn until_stopped(link: &Link) {
+pub fn until_stopped(pid: u32) {
     let state = |task: std::fs::DirEntry| {
         let stat = std::fs::read_to_string(task.path().join("stat")).ok()?;
         stat.rsplit_once(") ")?.1.chars().next()
     };
-    let tasks = || std::fs::read_dir(format!("/proc/{}/task", link.pid())).into_iter().flatten().flatten();
+    let tasks = || std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     while !tasks().filter_map(state).all(|it| it == 'T') {
         std::thread::sleep(Duration::from_millis(1));
     }

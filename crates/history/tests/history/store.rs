@@ -111,6 +111,7 @@ fn after(id: &str, passes: u32, who: &str) -> Record {
         window_offset: None,
         resident_after: Reading::unavailable("not asked"),
         readings: BTreeMap::new(),
+        beats: None,
     };
     Record { samples: (0..passes).map(sample).collect(), ..record(id) }
 }

@@ -680,6 +680,7 @@ impl Bench<'_> {
             resident_before: not_reached(),
             resident_after: not_reached(),
             readings: BTreeMap::new(),
+            beats: None,
         };
         match self.pass(&arm, &condition) {
             Ok(pass) => {
@@ -694,6 +695,7 @@ impl Bench<'_> {
                 sample.resident_before = pass.resident_before;
                 sample.resident_after = pass.resident_after;
                 sample.readings = pass.readings;
+                sample.beats = pass.done.beats;
             }
             Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => sample.outcome = Outcome::Failed { reason },
             // The pass did not happen; the run's end says why.

@@ -254,6 +254,7 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
     cross(&mut conditions, &compare.state, |it, state| it.state = state);
     cross_some(&mut conditions, &compare.fill, |it| it.state.is_filled(), |it, fill| it.fill = Some(fill));
     cross_some(&mut conditions, &compare.block, |it| it.trace.is_none(), |it, block| it.block_bytes = block.0);
+    cross(&mut conditions, &compare.beside, |it, beside| it.beside = beside);
     for condition in &mut conditions {
         if let Some(range) = compare.range.filter(|it| it.blocks.is_some()) {
             condition.range = range.of(file_bytes, condition.block_bytes);

@@ -219,6 +219,7 @@ mod tests {
             seen: Default::default(),
             own_reads: None,
             observation: None,
+            beats: None,
             usage: Usage {
                 user_ns: 0,
                 system_ns: 0,

@@ -308,6 +308,7 @@ mod tests {
             seen: BTreeMap::new(),
             own_reads: None,
             observation: None,
+            beats: None,
         }
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod advice;
 mod again;
 pub(crate) mod answer;
+pub(crate) mod beats;
 pub(crate) mod claim;
 pub(crate) mod commands;
 pub(crate) mod costs;
@@ -15,6 +16,7 @@ pub(crate) mod first;
 pub(crate) mod map;
 pub(crate) mod runtimes;
 pub(crate) mod safepoints;
+pub(crate) mod stopped;
 pub(crate) mod study;
 pub(crate) mod summary;
 pub(crate) mod timeline;

@@ -49,7 +49,7 @@ pub fn html(record: &Record, findings: &Findings) -> String {
         @if !empty.is_empty() { details { summary { "Charts that have nothing to show here (" (empty.len()) ")" } ul {
             @for (title, reason) in &empty { li { (title) ": " (described(reason)) } }
         } } }
-        (part::safepoints(record, findings))
+        (part::stopped(record, findings))
         (part::claims(findings))
         (part::equal_work(record, findings))
         (part::lost(record, findings))

@@ -8,7 +8,7 @@ use crate::{
     contents::{
         advice,
         answer::{Answer, Field, Standing, Way},
-        claim, costs, counted, details, fills, first, map, runtimes, safepoints,
+        claim, costs, counted, details, fills, first, map, runtimes, stopped,
         study::{self, Intervals},
         summary,
     },
@@ -140,14 +140,17 @@ fn figures(findings: &Findings) -> Markup {
     }
 }
 
-/// Only where they were requested.
-pub(super) fn safepoints(record: &Record, findings: &Findings) -> Markup {
+/// Who else was stopped; only where that was asked for.
+pub(super) fn stopped(record: &Record, findings: &Findings) -> Markup {
     html! {
-        @if let Some((says, delays)) = safepoints::of_run(record, findings) { section id="safepoints" {
-            h2 { (safepoints::TITLE) }
-            p.about { (safepoints::ABOUT) }
-            (table(&delays))
-            @for line in says { p { (described(&line)) } }
+        @for part in stopped::parts(record, findings) { section id=(part.id) {
+            h2 { (part.title) }
+            p.about { (part.about) }
+            @for of in part.of {
+                @if !of.condition.is_empty() { h3 { (described(&of.condition)) } }
+                (table(&of.table))
+                @for line in of.says { p { (described(&line)) } }
+            }
         } }
     }
 }

@@ -20,6 +20,8 @@ pub(super) fn name(metric: Metric) -> &'static str {
         Metric::DeviceWriteBytes => "bytes to the device",
         Metric::SafepointP99 => "delay of the 99th of 100 safepoints (of fewer: the longest)",
         Metric::CeilingShare => "share of the device's ceiling",
+        Metric::BeatP99 => "lateness that 99 of 100 beats had at most",
+        Metric::StalledShare => "share of beats that were stalled",
     }
 }
 
@@ -30,8 +32,9 @@ pub(super) fn unit(metric: Metric) -> &'static str {
         | Metric::DeviceReadBytes
         | Metric::DeviceWriteBytes
         | Metric::PagesPerFault
-        | Metric::CeilingShare => "",
-        Metric::SafepointP99 => " in ns",
+        | Metric::CeilingShare
+        | Metric::StalledShare => "",
+        Metric::SafepointP99 | Metric::BeatP99 => " in ns",
         _ => " in ns a block",
     }
 }
@@ -40,7 +43,7 @@ pub(super) fn unit(metric: Metric) -> &'static str {
 pub(super) fn value(metric: Metric, value: f64) -> String {
     match metric {
         Metric::DeviceReadBytes | Metric::DeviceWriteBytes => rough_size(value),
-        Metric::CeilingShare => percent(value),
+        Metric::CeilingShare | Metric::StalledShare => percent(value),
         _ if value < 99.95 => format!("{value:.1}"),
         _ => thousands(value.round() as u64),
     }
@@ -50,6 +53,7 @@ pub(super) fn one_added(metric: Metric) -> String {
     let (none, one) = match metric {
         Metric::DeviceReadBytes => ("read nothing from the device", "one page"),
         Metric::DeviceWriteBytes => ("wrote nothing to the device", "one page"),
+        Metric::StalledShare => ("had no stalled beat", "one of 100"),
         _ => ("took no fault", "one"),
     };
     format!("some passes {none}, so {one} was added to all")

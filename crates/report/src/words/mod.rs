@@ -4,6 +4,7 @@ use schema::findings::AnswerOf;
 
 mod across;
 pub(crate) mod advice;
+mod beats;
 mod caution;
 mod claim;
 mod crossover;
@@ -24,6 +25,7 @@ pub(crate) use crate::layout::words::list;
 pub use across::not_comparable;
 pub(crate) use across::{fact, fact_says};
 pub use advice::{advice_caveat, advice_reason, how, settles, unchecked};
+pub use beats::beats;
 pub use caution::caution;
 pub use crossover::crossover;
 pub use explanation::explanation;

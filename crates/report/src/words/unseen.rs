@@ -23,6 +23,7 @@ pub(super) fn unseen(why: &Unseen) -> String {
         Unseen::OtherState => "known only for states cold and limited",
         Unseen::NoCpuTime => "the processor time of the command is unknown",
         Unseen::SeveralThreads => "while one thread waits, others may work",
+        Unseen::FewBeats => "no pass beside a beat was long enough for 100 deadlines",
         Unseen::NoDiskCounters => "the disk's counters cannot be read",
     }
     .into()

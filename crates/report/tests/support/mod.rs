@@ -524,6 +524,7 @@ fn sample(cell: usize, round: u32, condition: &Condition, ns_per_op: f64) -> Sam
         window_offset: None,
         resident_after: Reading::unavailable("cachestat(2) is not there"),
         readings,
+        beats: None,
     }
 }
 
@@ -643,6 +644,7 @@ fn findings() -> Findings {
         commands: vec![],
         called: Default::default(),
         safepoints: None,
+        beats: Vec::new(),
         counted: vec![],
         mechanisms: vec![],
         advice: vec![],

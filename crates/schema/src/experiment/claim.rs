@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Compare, Experiment, Throttle};
-use crate::{Bytes, Condition, Consume, Durability, Fill, State, Workload, units::expected};
+use crate::{Beside, Bytes, Condition, Consume, Durability, Fill, State, Workload, units::expected};
 
 /// What a claim may name as its scenario. How each is done stands in the lab; a test there compares the two.
 pub const SCENARIOS: &[&str] = &[
@@ -56,12 +56,24 @@ pub enum Metric {
     SafepointP99,
     /// Of a cold pass: its rate as a share of what the device, or its throttle, can deliver at most. More is better.
     CeilingShare,
+    /// Of a pass beside a beat: how late 99 of 100 deadlines were at most. Fewer than 100 have none.
+    BeatP99,
+    /// Of a pass beside a beat: the share of its deadlines that were more than two periods late.
+    StalledShare,
 }
 
 impl Metric {
     /// It does not grow with the work of a pass.
     pub fn is_quotient(self) -> bool {
-        matches!(self, Metric::PagesPerFault | Metric::SafepointP99 | Metric::CeilingShare)
+        match self {
+            Metric::PagesPerFault | Metric::SafepointP99 | Metric::CeilingShare => true,
+            _ => self.is_of_beats(),
+        }
+    }
+
+    /// It is seen in passes beside a beat only.
+    pub fn is_of_beats(self) -> bool {
+        matches!(self, Metric::BeatP99 | Metric::StalledShare)
     }
 }
 
@@ -146,6 +158,8 @@ pub struct Where {
     /// Blocks per pass, where the experiment says how many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ops: Vec<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
 }
 
 impl Claim {
@@ -181,6 +195,7 @@ impl Where {
             && has(&self.durability, &condition.durability)
             && (self.fill.is_empty() || condition.fill().is_some_and(|it| self.fill.contains(&it)))
             && has(&self.ops, &condition.ops)
+            && has(&self.beside, &condition.beside)
     }
 
     /// The fields of a condition that it names, as `fields::FIELDS` calls them.
@@ -195,6 +210,7 @@ impl Where {
             ("durability", !self.durability.is_empty()),
             ("fill", !self.fill.is_empty()),
             ("ops", !self.ops.is_empty()),
+            ("beside", !self.beside.is_empty()),
         ];
         named.into_iter().filter(|(_, is_named)| *is_named).map(|(name, _)| name)
     }
@@ -224,6 +240,7 @@ impl Where {
             && overlaps(&self.aligned, of.aligned.iter().copied())
             && overlaps(&self.durability, of.durability.iter().copied())
             && overlaps(&self.ops, of.ops.iter().copied().chain(of.full_ops))
+            && overlaps(&self.beside, of.beside.iter().copied())
             && (self.fill.is_empty() || of.has_filled(self) && selected(&of.fill, &self.fill).next().is_some())
     }
 
@@ -390,6 +407,18 @@ impl Experiment {
                 return Err(format!("claim {id:?}: no condition of its comparisons is one of those in {key:?}"));
             }
         }
+        if claim.metric.is_of_beats() && claim.arm.is_some() {
+            let without = |(compare, only): (Option<&str>, &Where)| {
+                let mut asked = self.comparisons.iter().filter(|it| compare.is_none() || it.name.as_deref() == compare);
+                asked.any(|it| only.selects_some(it) && selected(&it.beside, &only.beside).any(Beside::is_nothing))
+            };
+            if claim.selections().any(without) {
+                return Err(format!(
+                    "claim {id:?} is about beats: its comparisons need beside = \"beat\", or the claim where = {{ beside = \
+                     [\"beat\"] }}"
+                ));
+            }
+        }
         let mut selections = claim.selections();
         if claim.is_across() && selections.next() == selections.next() {
             return Err(format!("claim {id:?} holds conditions against themselves"));
@@ -468,6 +497,7 @@ impl Compare {
             && selected(&self.consume, &only.consume).next().is_some()
             && selected(&self.aligned, &only.aligned).next().is_some()
             && selected(&self.durability, &only.durability).next().is_some()
+            && selected(&self.beside, &only.beside).next().is_some()
             && (only.fill.is_empty() || self.has_filled(only) && selected(&self.fill, &only.fill).next().is_some())
             && (only.ops.is_empty() || selected(&self.ops, &only.ops).next().is_some())
             && self.throttles(only).next().is_some()
@@ -481,6 +511,7 @@ impl Compare {
             && selected(&other.consume, &only.consume).all(|it| self.consume.contains(it))
             && selected(&other.aligned, &only.aligned).all(|it| self.aligned.contains(it))
             && selected(&other.durability, &only.durability).all(|it| self.durability.contains(it))
+            && selected(&other.beside, &only.beside).all(|it| self.beside.contains(it))
             && other.throttles(only).all(|it| self.storage.contains(it))
             && other.threads.iter().all(|it| self.threads.contains(it))
             && other.descriptor.iter().all(|it| self.descriptor.contains(it))
@@ -498,6 +529,7 @@ impl Compare {
             && selected(&self.workload, &only.workload).all(|it| other.workload.contains(it))
             && selected(&self.aligned, &only.aligned).all(|it| other.aligned.contains(it))
             && selected(&self.durability, &only.durability).all(|it| other.durability.contains(it))
+            && selected(&self.beside, &only.beside).all(|it| other.beside.contains(it))
             && self.descriptor.iter().all(|it| other.descriptor.contains(it))
             && self.layout.iter().all(|it| other.layout.contains(it))
             && self.throttles(only).all(|it| other.storage.iter().any(|exact| it.is_saved(exact)))
@@ -517,6 +549,7 @@ impl Compare {
         keep(&mut taken.durability, &only.durability);
         keep(&mut taken.fill, &only.fill);
         keep(&mut taken.ops, &only.ops);
+        keep(&mut taken.beside, &only.beside);
         taken.storage = self.throttles(only).copied().collect();
         taken.state.retain(|it| only.fill.is_empty() || it.is_filled());
         taken

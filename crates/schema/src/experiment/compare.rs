@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CELLS_MAX, Variant, one_or_many};
 use crate::{
-    Arm, Bytes, Condition, Consume, Descriptor, Durability, Fill, Layout, Span, State, Workload, trace::Traced,
+    Arm, Beside, Bytes, Condition, Consume, Descriptor, Durability, Fill, Layout, Span, State, Workload, trace::Traced,
 };
 
 /// Arms × conditions: every list is crossed with every other one.
@@ -55,6 +55,9 @@ pub struct Compare {
     /// Of workload `replay`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceAsked>,
+    /// What a second thread does during each pass.
+    #[serde(default = "nothing_beside", skip_serializing_if = "is_nothing_beside")]
+    pub beside: Vec<Beside>,
 }
 
 /// The trace of a comparison that replays one.
@@ -91,6 +94,14 @@ pub(super) fn written_before() -> Vec<Layout> {
 
 pub(super) fn in_order() -> Vec<Fill> {
     vec![Fill::Sequential]
+}
+
+pub(crate) fn nothing_beside() -> Vec<Beside> {
+    vec![Beside::Nothing]
+}
+
+fn is_nothing_beside(beside: &[Beside]) -> bool {
+    *beside == [Beside::Nothing]
 }
 
 pub(super) fn plain_storage() -> Vec<Throttle> {
@@ -286,6 +297,7 @@ impl Compare {
             self.durability.len(),
             self.layout.len(),
             self.fill.len(),
+            self.beside.len(),
             self.ops.len().max(1),
         ];
         lists.into_iter().try_fold(self.arms.len().checked_add(1)?, usize::checked_mul)
@@ -353,6 +365,7 @@ impl Compare {
             ("durability", self.durability.is_empty()),
             ("layout", self.layout.is_empty()),
             ("fill", self.fill.is_empty()),
+            ("beside", self.beside.is_empty()),
         ];
         if let Some((key, _)) = empty.into_iter().find(|(_, empty)| *empty) {
             return Err((key, one_or_many::EMPTY.into()));
@@ -411,6 +424,9 @@ impl Compare {
         }
         if self.memory.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
             return Err(("memory", "memory is a share of the range, above 0 and at most 1".into()));
+        }
+        if self.workload.contains(&Workload::Command) && self.beside.contains(&Beside::Beat) {
+            return Err(("beside", "a command has no threads that a beat could be beside".into()));
         }
         let writes = self.workload.iter().any(|it| it.writes());
         if !writes && (self.durability != nothing_synced() || self.layout != written_before()) {

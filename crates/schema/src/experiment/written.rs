@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::{
     Claim, Compare, Competitor, Experiment, Figure, Override, Range, Study, Throttle, TraceAsked, Variant,
-    compare::{in_order, nothing_synced, plain_storage, written_before},
+    compare::{in_order, nothing_beside, nothing_synced, plain_storage, written_before},
     one_or_many::OneOrMany,
 };
 use crate::{Arm, Bytes, Consume, Descriptor, Workload, arm::Options, runtime::NATIVE, units::expected};
@@ -253,6 +253,7 @@ struct WrittenCompare {
     durability: Option<Spanned<OneOrMany<String>>>,
     layout: Option<Spanned<OneOrMany<String>>>,
     fill: Option<Spanned<OneOrMany<String>>>,
+    beside: Option<Spanned<OneOrMany<String>>>,
 }
 
 /// A word, or the trace that is replayed.
@@ -359,6 +360,7 @@ impl WrittenCompare {
             span("durability", self.durability.as_ref().map(Spanned::span)),
             span("layout", self.layout.as_ref().map(Spanned::span)),
             span("fill", self.fill.as_ref().map(Spanned::span)),
+            span("beside", self.beside.as_ref().map(Spanned::span)),
             span("range", self.range.as_ref().map(Spanned::span)),
             span("ops", self.ops.as_ref().map(Spanned::span)),
             span("memory", self.memory.as_ref().map(Spanned::span)),
@@ -392,6 +394,7 @@ impl WrittenCompare {
             layout: self.layout.map_or_else(|| Ok(written_before()), |written| words(written, problem))?,
             fill: self.fill.map_or_else(|| Ok(in_order()), |written| words(written, problem))?,
             trace,
+            beside: self.beside.map_or_else(|| Ok(nothing_beside()), |written| words(written, problem))?,
         };
         compare.validate().and_then(|()| compare.has_effect()).map_err(|(what, message)| {
             let written = spans.into_iter().find(|(key, _)| *key == what).and_then(|(_, span)| span);

@@ -13,6 +13,12 @@ const PROCS: OptionSpec = OptionSpec {
     about: "GOMAXPROCS: how many goroutines run at a time; 0 is as many as the machine has processors",
     can: Can::Both,
 };
+const MEANWHILE: OptionSpec = OptionSpec {
+    name: "meanwhile",
+    values: Values::Words(&["alone", "stops"]),
+    about: "alone, or with a second goroutine that stops all others every millisecond by runtime.ReadMemStats, to measure how long that takes",
+    can: Can::Both,
+};
 const USE: OptionSpec = OptionSpec {
     name: "use",
     values: Values::Words(&["in-place", "copy"]),
@@ -33,7 +39,7 @@ const FAULT: OptionSpec = OptionSpec {
 };
 
 const fn reads(name: &'static str, about: &'static str) -> MethodSpec {
-    MethodSpec { options: &[PROCS], ..MethodSpec::reads(name, about) }
+    MethodSpec { options: &[MEANWHILE, PROCS], ..MethodSpec::reads(name, about) }
 }
 
 /// In the order in which the worker's hello names them.
@@ -51,11 +57,15 @@ const METHODS: &[MethodSpec] = &[
     },
     MethodSpec { direct: true, ..reads("direct", "syscall.Pread of a file opened with O_DIRECT") },
     MethodSpec {
-        options: &[USE, ADVICE, POPULATE, FAULT, PROCS],
+        options: &[USE, ADVICE, POPULATE, FAULT, MEANWHILE, PROCS],
         maps: true,
         ..reads("mmap", "syscall.Mmap, bytes consumed in place")
     },
-    MethodSpec { options: &[SYNC, PROCS], can: Can::Write, ..reads("pwrite", "syscall.Pwrite at an explicit offset") },
+    MethodSpec {
+        options: &[SYNC, MEANWHILE, PROCS],
+        can: Can::Write,
+        ..reads("pwrite", "syscall.Pwrite at an explicit offset")
+    },
     MethodSpec {
         can: Can::Write,
         maps: true,

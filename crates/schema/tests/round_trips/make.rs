@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Arm, Bytes, CellId, Condition, ConditionId, Consume, Descriptor, Durability, Experiment, Fill, Findings, Layout,
-    Reading, Record, Skip, Span, State, Workload,
+    Arm, Beside, Bytes, CellId, Condition, ConditionId, Consume, Descriptor, Durability, Experiment, Fill, Findings,
+    Layout, Reading, Record, Skip, Span, State, Workload,
     across::{Across, Differs, Fact, FactSays, NotComparable, PassSize, SharedAnswer, SharedCell},
     advice::{
         Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceSelfCheck, AdviceVerdict, CheckedBy,
@@ -13,6 +13,7 @@ use schema::{
     },
     advised::{Advised, OtherReached, Pattern, Reach},
     arm::Setting,
+    beats::{Beats, Lateness},
     caution::Caution,
     claims::Later,
     conclusion::{ClaimNumbers, Conclusion, Ours, VerdictIn},
@@ -24,11 +25,12 @@ use schema::{
     },
     explanation::{ArmCosts, Count, Explanation},
     findings::{
-        AnswerOf, CellFinding, ClaimFinding, ClaimMeasured, ClaimOnFolios, ClaimVerdict, CommandFinding, CommandTime,
-        Comparison, Confirmed, Confounder, ConfounderKind, CountedFinding, Crossover, CurvePoint, Document, Estimate,
-        FigureFinding, FillFinding, FilledComparison, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill,
-        RuntimeFinding, SafepointDelay, SafepointFinding, SafepointTail, Safepoints, SafepointsSeen, StateNoise,
-        Status, UnjudgedCause, UnjudgedRefill, Verdict, WithinCpuCache,
+        AnswerOf, BeatControl, BeatFinding, BeatLateness, BeatPoint, BeatSays, CellFinding, ClaimFinding,
+        ClaimMeasured, ClaimOnFolios, ClaimVerdict, CommandFinding, CommandTime, Comparison, Confirmed, Confounder,
+        ConfounderKind, CountedFinding, Crossover, CurvePoint, Document, Estimate, FigureFinding, FillFinding,
+        FilledComparison, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill, RuntimeFinding, SafepointDelay,
+        SafepointFinding, SafepointTail, Safepoints, SafepointsSeen, StateNoise, Status, UnjudgedCause, UnjudgedRefill,
+        Verdict, WithinCpuCache,
     },
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{
@@ -188,7 +190,7 @@ macro_rules! words {
         fn make(dice: &mut Dice) -> $of { dice.pick(<$of>::ALL) }
     })+ };
 }
-words!(Workload, Consume, State, Descriptor, Durability, Layout, Means);
+words!(Workload, Consume, State, Descriptor, Durability, Layout, Means, Beside);
 
 macro_rules! makes {
     (structs { $($of:path { $($field:ident),* $(,)? })* }
@@ -226,7 +228,7 @@ makes! {
         }
         schema::record::ScenarioResult { holds, evidence }
         Cell { arm, condition, own_condition, baseline, control, skipped }
-        Sample { cell, round, order, host, window_offset, outcome, resident_before, resident_after, readings }
+        Sample { cell, round, order, host, window_offset, outcome, resident_before, resident_after, readings, beats }
         Resident { pages, of }
         Target {
             path, bytes, allocated_bytes, made_here, files, residency, file_system, mount_options, device, read_ahead_most_bytes,
@@ -250,7 +252,7 @@ makes! {
         Arm { runtime, method, options, name }
         Condition {
             workload, consume, block_bytes, state, file_bytes, threads, descriptor, durability, storage, range, aligned, ops,
-            consumed_percent, layout, memory_bytes, fill, trace,
+            consumed_percent, layout, memory_bytes, fill, trace, beside,
         }
         Span { offset, bytes }
         Storage { read_bytes_per_s, read_ops_per_s }
@@ -260,7 +262,7 @@ makes! {
         Study { file_bytes, full_file_bytes, needs, budget_s, fill_then }
         Compare {
             name, variant, arms, workload, block, consume, state, threads, descriptor, aligned, range, ops, full_range,
-            full_ops, full_block, memory, storage, durability, layout, fill, trace,
+            full_ops, full_block, memory, storage, durability, layout, fill, trace, beside,
         }
         Throttle { read_bps, read_iops }
         Competitor { arm, label, own }
@@ -270,12 +272,12 @@ makes! {
             id, says, published, compare, arm, than, metric, expect, ratio, only, than_where, than_compare, scenario,
             not_testable,
         }
-        Where { state, block, workload, consume, read_bps, aligned, durability, fill, ops }
+        Where { state, block, workload, consume, read_bps, aligned, durability, fill, ops, beside }
         Figure { says, published, unit, compare, as_published, corrected, only, metric, blocks }
         Hello { protocol, runtime, methods, thread, about }
         Job {
             pass, method, options, workload, consume, file, block_bytes, range, ops, aligned, threads, descriptor,
-            consumed_percent, durability, seed, hold, watch, permit, times_its_loop, trace,
+            consumed_percent, durability, seed, hold, watch, permit, times_its_loop, trace, beside,
         }
         Permit { execute, write }
         schema::trace::Header { trace_version, recorder, columns, coverage, run, files, left_out }
@@ -291,7 +293,9 @@ makes! {
         schema::observation::TraceTo { path, exact }
         schema::observation::ExactTo { budget_ms, files }
         schema::observation::Coldness { path, why_not }
-        Done { pass, phases, tally, usage, parts, seen, own_reads, observation }
+        Done { pass, phases, tally, usage, parts, seen, own_reads, observation, beats }
+        Beats { period_ns, pass, idle }
+        Lateness { deadlines, wake_ups, max_ns, bins }
         OwnReads { calls, bytes }
         Parts { read_ns, loop_ns, write_ns, clock_ns }
         Phases { open_ns, work_ns, close_ns }
@@ -350,7 +354,7 @@ makes! {
         ForecastArm { arm, condition, seconds, components }
         Document { schema_version, record, findings, across }
         Findings {
-            cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, map, answer, counted, runtimes, splits, safepoints,
+            cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, map, answer, counted, runtimes, splits, safepoints, beats,
             advice, advice_self_check, commands, called, mechanisms, fills, within_cpu_cache, warnings,
         }
         Advised {
@@ -394,6 +398,10 @@ makes! {
         Safepoints { cells, seen, apart }
         SafepointsSeen { label, calls, faults, max_call_ns, max_fault_ns, held_up }
         SafepointDelay { name, p99_ns, p99_is }
+        BeatFinding { id, arm, name, condition, passes, period_ns, late, idle, busy_share, control, curve, says }
+        BeatLateness { deadlines, wake_ups, median_ns, p99_ns, max_ns, stalled_share }
+        BeatControl { id, condition, late }
+        BeatPoint { late_ns, later_share }
         SafepointFinding {
             id, arm, name, condition, passes, asked, median_ns, p99_ns, p99_is, max_ns, stopped_share, through_calls,
         }
@@ -620,7 +628,7 @@ makes! {
         }
         Unseen {
             NoValidPass, NotObserved, InvalidPass(reason), NotBytes(value), NoBytes, NoFault, NothingFromDevice, PagesNotCounted,
-            MapsNothing, NoCeiling, OtherState, NoCpuTime, SeveralThreads, NoDiskCounters,
+            MapsNothing, NoCeiling, OtherState, NoCpuTime, SeveralThreads, NoDiskCounters, FewBeats,
         }
         NotInRun {
             Arm { arm },
@@ -733,6 +741,7 @@ makes! {
             OtherMachine { host },
         }
         SafepointTail { NinetyNine, Longest }
+        BeatSays { Busy, TooFewDeadlines, Nobody, Waiting, LongerThanInMemory, AsInMemory, InMemory, NoControl }
         Waits { Memory, PageCache, Around }
         Trait { Block { bytes }, State(state), Arm(arm), TooHigh, TooLow, Workload(workload) }
         Lean { TooShort, TooLong }
@@ -759,7 +768,7 @@ makes! {
         Variant { AsPublished, Corrected }
         Metric {
             Time, Cpu, User, System, MinorFaults, DeviceReadBytes, PagesPerFault, ReadPart, LoopPart, WritePart,
-            DeviceWriteBytes, SafepointP99, CeilingShare,
+            DeviceWriteBytes, SafepointP99, CeilingShare, BeatP99, StalledShare,
         }
         Expect { Lower, Higher, Same, AtMost(limit), AtLeast(limit) }
         Unit {

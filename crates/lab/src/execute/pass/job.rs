@@ -45,6 +45,7 @@ impl Bench<'_> {
                 && !condition.workload.writes()
                 && self.compares_runtimes(),
             trace: condition.trace.as_ref().and_then(|it| self.trace(it)),
+            beside: condition.beside,
         }
     }
 

@@ -25,6 +25,7 @@ macro_rules! sources {
 }
 const SOURCES: &[(&str, &str)] = sources!(
     "access.go",
+    "beat.go",
     "consume.go",
     "direct.go",
     "job.go",
@@ -34,6 +35,7 @@ const SOURCES: &[(&str, &str)] = sources!(
     "offsets.go",
     "scanner.go",
     "session.go",
+    "stops.go",
     "team.go",
     "usage.go",
     "writing.go"

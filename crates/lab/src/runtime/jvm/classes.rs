@@ -30,6 +30,7 @@ macro_rules! sources {
 const SOURCES: &[(&str, &str)] = sources!(
     "faultline":
     "Access.java",
+    "Beat.java",
     "Consume.java",
     "Direct.java",
     "Foreign.java",
@@ -180,8 +181,9 @@ fn conversation(jdk: &Jdk, jar: &Path) -> String {
         ));
         lines.push(r#"{"go":{"pass":1}}"#.to_string());
     }
-    // What an arm that is asked for safepoints needs beside, which is much.
-    lines.push(lines[1].replace(r#""options":{}"#, r#""options":{"meanwhile":"safepoints"}"#));
+    // What an arm that is asked for safepoints needs beside, which is much; and a pass beside a beat.
+    let asked = lines[1].replace(r#""options":{}"#, r#""options":{"meanwhile":"safepoints"}"#);
+    lines.push(asked.replace(r#""hold":"no""#, r#""hold":"no","beside":"beat""#));
     lines.push(lines[2].clone());
     lines.push(r#"{"bye":{}}"#.to_string());
     lines.join("\n") + "\n"

@@ -11,7 +11,7 @@ macro_rules! sources {
     };
 }
 const SOURCES: &[(&str, &str)] = sources!(
-    "consume", "job", "lines", "mapped", "methods", "offsets", "reading", "session", "system", "team", "usage",
+    "beat", "consume", "job", "lines", "mapped", "methods", "offsets", "reading", "session", "system", "team", "usage",
     "warmth", "way", "worker", "writing"
 );
 

@@ -1,5 +1,6 @@
 //! The charts, in the order of the page: one file and one line here for each.
 
+mod beats;
 mod block_size;
 mod claims;
 mod faults;
@@ -29,6 +30,7 @@ pub(super) const CHARTS: &[Chart] = &[
     where_time::CHART,
     speedup::CHART,
     faults::CHART,
+    beats::CHART,
     timeline::CHART,
     claims::CHART,
     published::CHART,

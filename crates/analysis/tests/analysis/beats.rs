@@ -1,0 +1,179 @@
+//! Who else stopped while an arm was at work, told from how late a second thread was.
+
+use schema::{
+    Beside, Condition, Consume, State, Workload,
+    beats::{Beats, Lateness, PERIOD_NS, bin_of},
+    findings::{BeatFinding, BeatSays, ClaimVerdict, Findings},
+};
+
+use crate::support::{Lab, Pass, random};
+
+const CALL: &str = "python/preadv";
+const MAP: &str = "python/mmap";
+
+/// Deadlines that were so many microseconds late: the time, and how many.
+fn late(of: &[(u64, u64)]) -> Lateness {
+    let mut late = Lateness::default();
+    for &(us, count) in of {
+        let ns = 1000 * us;
+        late.bins.resize(late.bins.len().max(bin_of(ns) + 1), 0);
+        late.bins[bin_of(ns)] += count;
+        late.max_ns = late.max_ns.max(ns);
+        late.deadlines += count;
+        late.wake_ups += 1;
+    }
+    late
+}
+
+fn beats(of: &[(u64, u64)], idle_us: u64) -> Option<Box<Beats>> {
+    Some(Box::new(Beats { period_ns: PERIOD_NS, pass: late(of), idle: late(&[(idle_us, 100)]) }))
+}
+
+/// One pass of a thread that nothing stops, and of one that is stopped half of the time.
+const FREE: &[(u64, u64)] = &[(70, 190), (200, 10)];
+const STALLED: &[(u64, u64)] = &[(70, 100), (4000, 90), (12_000, 10)];
+
+fn under(state: State) -> Condition {
+    Condition { consume: Consume::Touch, beside: Beside::Beat, ..random("4 KiB", state) }
+}
+
+/// One arm, and in another state.
+fn run(cold: &[(u64, u64)], control: Option<(State, &[(u64, u64)])>, idle_us: u64) -> Findings {
+    let mut lab = Lab::new();
+    let all = [Some((State::Cold, cold)), control];
+    for (state, of) in all.into_iter().flatten() {
+        let condition = lab.condition(under(state));
+        let cell = lab.cell(condition, MAP);
+        lab.measure(cell, 5, 5000.0, |_, pass: &mut Pass| pass.beats = beats(of, idle_us));
+    }
+    lab.analyze()
+}
+
+fn first(findings: &Findings) -> &BeatFinding {
+    &findings.beats[0]
+}
+
+#[test]
+fn the_beats_of_all_passes_are_one_and_stand_beside_the_control() {
+    let found = run(STALLED, Some((State::Mapped, FREE)), 70);
+    let [cold, mapped] = &found.beats[..] else { panic!("{:?}", found.beats) };
+    assert_eq!((cold.passes, cold.late.deadlines, cold.late.wake_ups, cold.late.max_ns), (5, 1000, 15, 12_000_000));
+    assert_eq!((cold.idle.deadlines, cold.idle.max_ns), (500, 70_000));
+    let near = |found: Option<f64>, ns: f64| assert!((found.unwrap() / ns - 1.0).abs() < 1.0 / 16.0, "{found:?} {ns}");
+    near(cold.late.p99_ns, 12e6);
+    near(cold.late.median_ns, 70e3);
+    assert_eq!(cold.late.stalled_share, Some(0.5));
+    let control = cold.control.as_ref().unwrap();
+    assert_eq!((control.id, control.condition.state, control.late), (mapped.id, State::Mapped, mapped.late));
+    assert_eq!((cold.says, mapped.says), (BeatSays::Waiting, BeatSays::Nobody));
+    assert_eq!(mapped.control, None);
+    let shares: Vec<f64> = cold.curve.iter().map(|it| it.later_share).collect();
+    assert_eq!(shares, [0.5, 0.05, 0.0]);
+    assert!(cold.curve.is_sorted_by_key(|it| it.late_ns) && cold.curve.last().unwrap().late_ns == 12e6);
+}
+
+#[test]
+fn the_control_is_the_same_work_where_the_pages_are_mapped_before_where_they_are_cached() {
+    let mut lab = Lab::new();
+    let mut add = |condition: Condition, arm: &str| {
+        let condition = lab.condition(condition);
+        let cell = lab.cell(condition, arm);
+        lab.measure(cell, 5, 5000.0, |_, pass: &mut Pass| pass.beats = beats(FREE, 70));
+        cell
+    };
+    let throttle = schema::condition::Storage { read_bytes_per_s: Some(40_000_000), read_ops_per_s: None };
+    let cold = add(Condition { storage: Some(throttle), ops: 7, ..under(State::Cold) }, MAP);
+    add(under(State::Mapped), CALL);
+    add(Condition { threads: 2, ..under(State::Mapped) }, MAP);
+    add(Condition { workload: Workload::Scan, ..under(State::Mapped) }, MAP);
+    let cached = add(under(State::Cached), MAP);
+    let control = |lab: &Lab| {
+        let found = lab.analyze();
+        let cold = found.beats.iter().find(|it| it.id.cell == cold).unwrap();
+        cold.control.as_ref().map(|it| it.id.cell)
+    };
+    let mapped = lab.record.conditions.len();
+    assert_eq!(control(&lab), Some(cached));
+    lab.condition(under(State::Mapped));
+    let cell = lab.cell(mapped, MAP);
+    lab.measure(cell, 5, 5000.0, |_, pass: &mut Pass| pass.beats = beats(FREE, 70));
+    assert_eq!(control(&lab), Some(cell));
+}
+
+#[test]
+fn what_stopped_others_follows_from_the_control_and_is_not_said_of_a_busy_machine_or_too_few_deadlines() {
+    let few: &[(u64, u64)] = &[(70, 9), (4000, 10)];
+    let computing: &[(u64, u64)] = &[(2300, 150), (5200, 50)];
+    let long: &[(u64, u64)] = &[(70, 50), (60_000, 150)];
+    let mapped = |of| Some((State::Mapped, of));
+    for (says, cold, control, idle_us) in [
+        (BeatSays::Nobody, FREE, mapped(FREE), 70),
+        (BeatSays::Nobody, FREE, None, 70),
+        (BeatSays::Waiting, STALLED, mapped(FREE), 70),
+        (BeatSays::AsInMemory, STALLED, mapped(computing), 70),
+        (BeatSays::LongerThanInMemory, long, mapped(computing), 70),
+        (BeatSays::LongerThanInMemory, long, mapped(&[(70, 150), (30_000, 50)]), 70),
+        (BeatSays::NoControl, STALLED, None, 70),
+        (BeatSays::Busy, STALLED, mapped(FREE), 5000),
+        (BeatSays::TooFewDeadlines, few, mapped(FREE), 70),
+    ] {
+        let found = run(cold, control, idle_us);
+        assert_eq!(first(&found).says, says, "{:?}", first(&found));
+    }
+    // Other work comes and goes: the idle deadlines of all passes of the run say how much there was.
+    let mut lab = Lab::new();
+    for (state, of, idle_us) in [(State::Cold, STALLED, 70), (State::Mapped, FREE, 70), (State::Cached, FREE, 5000)] {
+        let condition = lab.condition(under(state));
+        let cell = lab.cell(condition, MAP);
+        lab.measure(cell, 5, 5000.0, |_, pass: &mut Pass| pass.beats = beats(of, idle_us));
+    }
+    let found = lab.analyze();
+    assert_eq!((first(&found).says, first(&found).idle.stalled_share), (BeatSays::Busy, Some(0.0)));
+    assert!((first(&found).busy_share - 1.0 / 3.0).abs() < 1e-9);
+    // A hundred deadlines are asked of all passes together.
+    assert_eq!(first(&run(few, None, 70)).late.p99_ns, None);
+    assert!(first(&run(&[(70, 20)], None, 70)).late.p99_ns.is_some());
+    let mapped = run(FREE, mapped(computing), 70);
+    assert_eq!(mapped.beats[1].says, BeatSays::InMemory);
+    assert!(Lab::duel(random("4 KiB", State::Cold), (CALL, 1.0), (MAP, 1.0)).analyze().beats.is_empty());
+}
+
+/// The verdict on a claim about the second arm, of which each pass has these beats.
+fn claimed(claim: &str, call: &[(u64, u64)], map: &[(u64, u64)]) -> ClaimVerdict {
+    let text = format!(
+        r#"
+        title = "Duel"
+        [[compare]]
+        arms = ["{CALL}", "{MAP}"]
+        workload = "random"
+        block = "4 KiB"
+        consume = "touch"
+        state = "cold"
+        beside = "beat"
+        [[claim]]
+        id = "it"
+        says = "it is so"
+        arm = "{MAP}"
+        {claim}"#
+    );
+    let mut lab = Lab::of_experiment(&text);
+    lab.measure(0, 10, 5000.0, |_, pass: &mut Pass| pass.beats = beats(call, 70));
+    lab.measure(1, 10, 5000.0, |_, pass: &mut Pass| pass.beats = beats(map, 70));
+    lab.analyze().claims[0].verdict
+}
+
+#[test]
+fn claims_are_about_the_99th_of_100_and_the_stalled_share_of_passes() {
+    let than = format!("than = \"{CALL}\"");
+    let share = |expect: &str| format!("metric = \"stalled-share\"\nexpect = {expect}");
+    let p99 = |expect: &str| format!("metric = \"beat-p99\"\nexpect = {expect}");
+    assert_eq!(claimed(&share("{ at-most = 0.02 }"), FREE, FREE), ClaimVerdict::Holds);
+    assert_eq!(claimed(&share("{ at-most = 0.02 }"), FREE, STALLED), ClaimVerdict::Reversed);
+    assert_eq!(claimed(&format!("{than}\n{}", share("\"higher\"")), FREE, STALLED), ClaimVerdict::Holds);
+    assert_eq!(claimed(&format!("{than}\n{}", p99("\"higher\"")), FREE, STALLED), ClaimVerdict::Holds);
+    assert_eq!(claimed(&format!("{than}\n{}", p99("\"higher\"")), FREE, FREE), ClaimVerdict::NoDifference);
+    assert_eq!(claimed(&p99("{ at-most = 1000000 }"), FREE, FREE), ClaimVerdict::Holds);
+    // One of a hundred is asked of each pass, of which there are too few here.
+    assert_eq!(claimed(&p99("{ at-most = 1000000 }"), FREE, &[(70, 50)]), ClaimVerdict::NotTestableHere);
+    assert_eq!(claimed(&share("{ at-most = 0.02 }"), FREE, &[(70, 50)]), ClaimVerdict::Holds);
+}
