@@ -447,3 +447,21 @@ fn reads_that_may_be_in_flight_are_of_a_class_of_their_own() {
         [("native/uring", Effort::E3)]
     );
 }
+
+#[test]
+fn no_record_of_a_stranger_ends_the_analysis_or_the_report() {
+    let mut plan = cached_points();
+    plan.rounds = 2;
+    plan.switch = Some(([100.0, 5.6], maps()));
+    let corpus = [serde_json::to_value(&plan.lab().record).unwrap()];
+    let mut read = 0;
+    for seed in planted::Effort::of(150).seeds() {
+        let any = planted::mutated(&corpus, &mut planted::Random(seed));
+        let Ok(record) = serde_json::from_value::<schema::Record>(any) else { continue };
+        let findings = analysis::analyze(&record);
+        report::EXPORTS.iter().for_each(|it| drop((it.text)(&record, &findings, None)));
+        report::terminal(&record, &findings, report::Style { details: false, ..Default::default() }, None);
+        read += usize::from(record.advised.is_some());
+    }
+    assert!(read > 0);
+}

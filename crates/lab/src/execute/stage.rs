@@ -66,6 +66,8 @@ const LIMITED_PASSES: f64 = 4.0;
 const TRIAL_GROWTH: u64 = 8;
 const LONGEST_TRIAL: u32 = 64;
 const SHORT_PASS: u32 = 16;
+/// A replay that takes so many times as long as the recorded one needs no second pass to be none to advise.
+const HOPELESS: f64 = 3.0;
 /// How far a stage may exceed its time for the fewest rounds that can decide anything.
 const OVERTIME: f64 = 1.3;
 
@@ -137,6 +139,7 @@ impl Bench<'_> {
             trials.insert(condition, self.try_out(condition, &mut failures));
         }
         self.leave_replays_of_nothing();
+        trials.values().for_each(|trials| self.leave_hopeless(trials));
         // What is left out leaves its time to the others: so first all that is slow, then the sizes of what stays.
         plan::leave_lone_baselines(&mut self.record.cells);
         conditions.retain(|&it| self.is_measured(it));
@@ -515,6 +518,26 @@ impl Bench<'_> {
         let is_of_failing = |it: &schema::record::Cell| it.arm.is_command() && it.baseline && it.skipped.is_some();
         if self.record.advised.is_some() && self.record.cells.iter().any(is_of_failing) {
             self.record.cells.iter_mut().for_each(|it| it.leave_out(Skip::NothingToCompare));
+        }
+    }
+
+    /// Of the replays of what a command did, those that take several times as long leave their time to the others: no advice
+    /// comes of them. Beside switches of the command's own each is kept, for what it predicts.
+    fn leave_hopeless(&mut self, trials: &[Trial]) {
+        let cells = &self.record.cells;
+        let is_switch = |it: &schema::record::Cell| it.arm.is_command() && !it.baseline && !it.control;
+        if self.record.advised.is_none() || cells.iter().any(is_switch) {
+            return;
+        }
+        let is_whole = |it: &&Trial| it.ops == self.condition_of(it.cell).ops && !cells[it.cell].arm.is_command();
+        let whole: Vec<&Trial> = trials.iter().filter(is_whole).collect();
+        let Some(recorded) = whole.iter().find(|it| cells[it.cell].baseline) else { return };
+        let slow = |it: &&&Trial| it.elapsed_ns > HOPELESS * recorded.elapsed_ns;
+        let slow: Vec<(usize, f64)> =
+            whole.iter().filter(slow).map(|it| (it.cell, it.elapsed_ns / recorded.elapsed_ns)).collect();
+        for (cell, times) in slow {
+            let reason = format!("its first pass took {times:.1} times as long as that of what the command did");
+            self.record.cells[cell].leave_out(Skip::Other(reason));
         }
     }
 
