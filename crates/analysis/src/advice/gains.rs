@@ -36,6 +36,11 @@ impl Series {
         self.0.iter().filter_map(|(round, ns)| Some((*round, *ns, *other.0.get(round)?)))
     }
 
+    /// What is more than a time, as a share of each round.
+    pub(crate) fn share_above(&self, ns: f64) -> Option<Estimate> {
+        stats::median_of_positive(self.0.values().map(|it| 1.0 - ns / it))
+    }
+
     /// How many times as long the rounds of this one take as those of the other.
     pub(crate) fn over(&self, other: &Series) -> Option<Estimate> {
         stats::median_of_positive(self.beside(other).map(|(_, own, other)| own / other))
@@ -51,11 +56,17 @@ pub(crate) struct Gains {
 }
 
 impl Gains {
-    /// In each round, the program without the replay of what it did and with that of the arm.
-    pub(crate) fn of(program: &Series, recorded: &Series, arm: &Series) -> Option<Gains> {
+    /// In each round, the program without the replay of what it did and with that of the arm. Where it is known what the
+    /// program takes without waiting for its file, the rest of its time is as many times less as the replay is: that the two are
+    /// a little apart is then no time that stays.
+    pub(crate) fn of(program: &Series, recorded: &Series, arm: &Series, without_file: Option<f64>) -> Option<Gains> {
         let ratio = |(round, program, recorded): (u32, f64, f64)| {
-            let after = program - recorded + *arm.0.get(&round)?;
-            // A replay that takes longer than the program is none of it.
+            let arm = *arm.0.get(&round)?;
+            let after = match without_file.filter(|it| *it < program) {
+                Some(usual) => usual + (program - usual) * arm / recorded,
+                // A replay that takes longer than the program is none of it.
+                None => program - recorded + arm,
+            };
             Some(program / after).filter(|_| after > 0.0)
         };
         let ratios: Vec<f64> = program.beside(recorded).filter_map(ratio).collect();
@@ -75,7 +86,7 @@ mod tests {
     #[test]
     fn a_round_that_took_twice_as_long_throughout_says_the_same_as_the_others() {
         let with = |ns: f64| series(&[ns, ns, 2.0 * ns, ns, ns, ns, ns]);
-        let gains = Gains::of(&with(80.0), &with(75.0), &with(25.0)).unwrap();
+        let gains = Gains::of(&with(80.0), &with(75.0), &with(25.0), None).unwrap();
         assert_eq!(gains.rounds, 7);
         for (value, expected) in [(gains.io, 3.0), (gains.program, 80.0 / 30.0)] {
             assert!((value.median - expected).abs() < 1e-9 && value.ci_high / value.ci_low < 1.0 + 1e-9, "{value:?}");
@@ -83,16 +94,25 @@ mod tests {
     }
 
     #[test]
+    fn what_a_replay_is_off_is_no_time_that_stays_where_the_rest_of_the_program_is_known() {
+        let series = |ns: f64| series(&[ns; 6]);
+        let gains = |usual| Gains::of(&series(80.0), &series(72.0), &series(24.0), usual).unwrap().program.median;
+        assert!((gains(None) - 80.0 / 32.0).abs() < 1e-9);
+        assert!((gains(Some(5.0)) - 80.0 / (5.0 + 75.0 / 3.0)).abs() < 1e-9);
+        assert!((gains(Some(90.0)) - 80.0 / 32.0).abs() < 1e-9, "it is no part of it");
+    }
+
+    #[test]
     fn rounds_that_only_one_of_them_has_do_not_count() {
         let program = series(&[80.0, 80.0, 80.0]);
         let arm = Series([(1, 25.0), (2, 25.0), (9, 1.0)].into());
-        assert_eq!(Gains::of(&program, &series(&[75.0; 3]), &arm).unwrap().rounds, 2);
-        assert_eq!(Gains::of(&program, &series(&[75.0; 3]), &Series::default()), None);
+        assert_eq!(Gains::of(&program, &series(&[75.0; 3]), &arm, None).unwrap().rounds, 2);
+        assert_eq!(Gains::of(&program, &series(&[75.0; 3]), &Series::default(), None), None);
     }
 
     #[test]
     fn a_replay_that_takes_longer_than_its_program_gains_nothing() {
-        let gains = Gains::of(&series(&[10.0; 6]), &series(&[75.0; 6]), &series(&[25.0; 6]));
+        let gains = Gains::of(&series(&[10.0; 6]), &series(&[75.0; 6]), &series(&[25.0; 6]), None);
         assert_eq!(gains, None);
     }
 }

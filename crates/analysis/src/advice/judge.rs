@@ -98,6 +98,9 @@ pub(super) fn judge(found: &Found, checks: &[(State, Option<Checked>)], commands
     if reading_at_most(found, commands).is_some_and(|it| it <= SMALL_SHARE) {
         return no_difference(advice, AdviceReason::SmallShare { share: SMALL_SHARE });
     }
+    if let Some(share) = hardly_longer(found) {
+        return no_difference(advice, AdviceReason::SmallShare { share });
+    }
     if let Err(why) = is_checked(found.state, checked) {
         return open(advice, why);
     }
@@ -215,6 +218,15 @@ fn is_checked(state: State, checked: Option<&Checked>) -> Result<(), Open> {
     }
 }
 
+/// The share that its file can be of a program that takes hardly longer cold than cached, and whose replay takes hardly any
+/// time beside it. Then no difference shows whether the replay is the program, and none needs to.
+fn hardly_longer(found: &Found) -> Option<f64> {
+    let (program, cached) = (found.program_ns()?, found.without_file?);
+    let longer = 1.0 - cached.ci_low / program.ci_high;
+    let most = longer.max(found.replayed_share()?.ci_high);
+    (most <= SMALL_SHARE).then_some(most)
+}
+
 /// What reading is at most of the program's time, by its user time.
 fn reading_at_most(found: &Found, commands: &[CommandFinding]) -> Option<f64> {
     let now = found.program.as_ref()?.now.id;
@@ -250,7 +262,9 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
     let fired: Vec<_> = RULES.iter().filter_map(|rule| Some((rule, (rule.fires)(&evidence)?))).collect();
     let candidate = |cell: &&Cell<'a>| {
         let arm = cell.arm();
-        let gains = |view: &super::View| Gains::of(&program.times, &view.times, &Series::of(view.arm(arm)));
+        let gains = |view: &super::View| {
+            Gains::of(&program.times, &view.times, &Series::of(view.arm(arm)), found.without_file.map(|it| it.median))
+        };
         let all: Vec<Gains> = found.views.iter().filter_map(gains).collect();
         let least = all.iter().min_by(|a, b| a.program.median.total_cmp(&b.program.median)).copied()?;
         let switch = program.switches.iter().find_map(|it| does_the_same(found, it, arm));

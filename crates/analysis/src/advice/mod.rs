@@ -30,7 +30,10 @@ use gains::Series;
 pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<AdviceSelfCheck>) {
     let Some(advised) = run.record.advised.as_deref() else { return Default::default() };
     let found = |state: State| Found::of(run, advised, state);
-    let [cold, cached] = [State::Cold, State::Cached].map(found);
+    let [mut cold, cached] = [State::Cold, State::Cached].map(found);
+    if let Some(cold) = &mut cold {
+        cold.without_file = cached.as_ref().and_then(Found::program_ns);
+    }
     let both = [cold.as_ref(), cached.as_ref()];
     let check = |it: &Found| {
         let now = it.program.as_ref()?.now;
@@ -55,6 +58,8 @@ struct Found<'r, 'a> {
     state: State,
     /// Absent where the command was left alone.
     program: Option<Program<'r, 'a>>,
+    /// What the program takes without waiting for the device.
+    without_file: Option<Estimate>,
     /// One for each way of looking at the bytes; the one to go by first.
     views: Vec<View<'r, 'a>>,
 }
@@ -89,7 +94,7 @@ impl<'r, 'a> Found<'r, 'a> {
         let usual = |it: &View| if it.recorded.arm().maps() { Consume::Touch } else { Consume::Sum };
         views.sort_by_key(|it| it.consume != usual(it));
         let program = conditions().find(|(_, it)| it.is_of_commands()).and_then(|(index, _)| Program::of(run, index));
-        (!views.is_empty()).then_some(Found { run, advised, state, program, views })
+        (!views.is_empty()).then_some(Found { run, advised, state, program, without_file: None, views })
     }
 
     /// The one to go by.
@@ -117,6 +122,14 @@ impl<'r, 'a> Found<'r, 'a> {
     /// The share of the program's time that goes to the file: without what the program does with the bytes, as far as there
     /// are replays that look at next to nothing.
     fn share(&self) -> Option<Estimate> {
+        if let Some(usual) = self.without_file {
+            return self.program.as_ref()?.times.share_above(usual.median);
+        }
+        self.replayed_share()
+    }
+
+    /// The same, of the replay.
+    fn replayed_share(&self) -> Option<Estimate> {
         let least = self.views.iter().find(|it| it.consume == Consume::Touch).unwrap_or(self.view());
         least.times.over(&self.program.as_ref()?.times)
     }

@@ -58,13 +58,13 @@ impl Evidence<'_> {
 
     /// Of the access in the middle.
     fn access_bytes(&self) -> f64 {
-        let all: u64 = self.pattern.sizes.iter().map(|it| it.events).sum();
+        let all = self.pattern.sizes.iter().map(|it| it.events as f64).sum::<f64>();
         let mut sizes = self.pattern.sizes.clone();
         sizes.sort_by_key(|it| it.value);
-        let mut before = 0;
+        let mut before = 0.0;
         let middle = sizes.iter().find(|it| {
-            before += it.events;
-            before * 2 >= all
+            before += it.events as f64;
+            before * 2.0 >= all
         });
         middle.map_or(0.0, |it| it.value as f64)
     }
@@ -158,9 +158,10 @@ pub(crate) const RULES: &[Rule] = &[
         fires: |it| {
             let calls = &it.seen?.calls;
             let positioned = calls.iter().filter(|(name, _)| matches!(name.as_str(), "read" | "readv")).map(|it| it.1);
-            let (reads, in_order) = positioned
-                .fold((0, 0), |sum, it| (sum.0 + it.count.saturating_sub(it.unplaced), sum.1 + it.sequential));
-            let (reads, jumps) = (reads as f64, reads.saturating_sub(in_order) as f64);
+            let (reads, in_order) = positioned.fold((0.0, 0.0), |sum, it| {
+                (sum.0 + it.count.saturating_sub(it.unplaced) as f64, sum.1 + it.sequential as f64)
+            });
+            let jumps = reads - in_order;
             (!it.maps() && jumps > MOSTLY * reads).then_some(AdviceReason::Seeks { reads, jumps })
         },
         proposes: |it, arm| !arm.maps() && !is_in_advance(arm) && arm.method != it.recorded.method,

@@ -194,6 +194,7 @@ fn observation(named: Access) -> Observation {
         files: Vec::new(),
         files_left_out: 0,
         rings: 0,
+        runtimes: Default::default(),
         incomplete: Vec::new(),
         remarks: Vec::new(),
     }
@@ -307,6 +308,16 @@ fn a_program_that_hardly_reaches_for_its_file_has_nothing_to_gain() {
 }
 
 #[test]
+fn a_program_that_takes_no_longer_cold_than_cached_needs_no_check() {
+    let mut plan = mapped_points();
+    plan.program = [2000.0, 2004.0];
+    plan.replays = vec![("mmap", [4.0, 0.4]), ("pread", [2.0, 0.9])];
+    for advice in plan.advice() {
+        assert_eq!(advice.verdict, AdviceVerdict::NoDifference, "{:?}", advice.because);
+    }
+}
+
+#[test]
 fn what_gains_without_a_rule_is_said_with_less_certainty() {
     let plan = Plan {
         recorded: "pread",
@@ -366,9 +377,9 @@ fn where_it_depends_on_how_much_is_looked_at_only_the_programs_own_switch_tells(
 #[test]
 fn an_interval_around_the_edge_leaves_it_open() {
     let mut plan = mapped_points();
-    plan.replays = vec![("mmap", [77.0, 0.4]), ("pread", [75.6, 0.9])];
+    plan.replays = vec![("mmap", [77.0, 0.4]), ("pread", [75.5, 0.9])];
     let [cold, _] = plan.advice();
-    assert_eq!(cold.verdict, AdviceVerdict::Unknown);
+    assert_eq!(cold.verdict, AdviceVerdict::Unknown, "{:?}", cold.program);
     assert!(matches!(&cold.because[..], [AdviceReason::Open { ci_high, .. }] if *ci_high > 1.02), "{:?}", cold.because);
 }
 
