@@ -184,7 +184,6 @@ impl Plan {
 
 fn observation(named: Access) -> Observation {
     Observation {
-        runtimes: Default::default(),
         by: Means::Ptrace,
         processes: 1,
         threads: 1,
