@@ -255,7 +255,8 @@ impl Known {
             others_left_out: 0,
             once: false,
         };
-        let is_whole = |it: &schema::trace::Access| it.offset % ALIGNMENT == 0 && it.bytes % ALIGNMENT == 0;
+        let is_whole =
+            |it: &schema::trace::Access| it.offset.is_multiple_of(ALIGNMENT) && it.bytes.is_multiple_of(ALIGNMENT);
         let is_aligned = trace.accesses()?.iter().filter(|it| it.file == traced.file).all(is_whole);
         Ok(Known { trace, traced, file, recorded, is_aligned, advised })
     }
