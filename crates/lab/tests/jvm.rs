@@ -605,6 +605,7 @@ fn a_worker_that_babbles_stalls_or_is_killed_is_a_failure_in_words() {
         let mut link = start(jdk);
         link.prepare(&job("stream", &file, MIB)).unwrap();
         signal(&link, "-SEGV");
+        until(&link, 'Z');
         let crashed = link.go(1, Duration::from_secs(60));
         assert!(matches!(&crashed, Err(Trouble::Failed(why)) if why.contains("SIGSEGV")), "{crashed:?}");
         assert!(!Path::new(&format!("hs_err_pid{}.log", link.pid())).exists());
