@@ -337,7 +337,7 @@ fn option(recorded: &Arm, it: &Candidate, grade: Grade) -> AdviceOption {
     let (effort, grade, how) = match &it.switch {
         Some(line) => (Effort::E0, Grade::A, How::Switch { line: line.clone() }),
         // What no rule explains is known by nothing but its replay.
-        None if it.code == AdviceCode::Unknown => {
+        None if it.code == AdviceCode::Unknown && !kind::is_in_advance(it.arm) => {
             (kind::effort(recorded, it.arm), Grade::C, kind::how(recorded, it.arm))
         }
         None => (kind::effort(recorded, it.arm), grade, kind::how(recorded, it.arm)),
@@ -353,15 +353,15 @@ fn option(recorded: &Arm, it: &Candidate, grade: Grade) -> AdviceOption {
     }
 }
 
-/// The least effort among those that are not proved to gain less than the best.
+/// The least effort among those that are not proved to gain less than the best; of several the plainest that a rule explains.
 fn best(options: &[(AdviceOption, &Candidate)]) -> Option<usize> {
     let most = options.iter().map(|it| it.0.program).max_by(|a, b| a.median.total_cmp(&b.median))?;
     let good = options.iter().enumerate().filter(|(_, it)| it.0.program.ci_high >= most.ci_low);
-    let first = good.min_by(|(_, a), (_, b)| {
-        let explained = |it: &AdviceOption| it.code == AdviceCode::Unknown;
-        let key = |it: &AdviceOption| (it.effort, explained(it));
-        key(&a.0).cmp(&key(&b.0)).then(b.0.program.median.total_cmp(&a.0.program.median))
-    });
+    let key = |(option, it): &(AdviceOption, &Candidate)| {
+        (option.effort, option.code == AdviceCode::Unknown, it.arm.options_set())
+    };
+    let first =
+        good.min_by(|(_, a), (_, b)| key(a).cmp(&key(b)).then(b.0.program.median.total_cmp(&a.0.program.median)));
     first.map(|it| it.0)
 }
 

@@ -32,6 +32,9 @@ pub(crate) struct Line {
     pub(crate) paint: Paint,
 }
 
+/// Beside the one that is advised; JSON has all.
+const ALSO: usize = 2;
+
 pub(crate) const TITLE: &str = "What to change";
 
 /// Absent where no advice was asked for.
@@ -109,7 +112,7 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
     for it in &of.switched {
         add("--switch", format!("{}: {}", it.line, words::switched(it)), Paint::Heading);
     }
-    for it in &of.also {
+    for it in of.also.iter().take(ALSO) {
         add("or", option(of, it), Paint::Good);
         add("", crate::words::how(&it.how), Paint::Plain);
     }
