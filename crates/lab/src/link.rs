@@ -286,7 +286,8 @@ impl<'a> Link<'a> {
                     // It may wait for a reader itself.
                     self.receive(Duration::ZERO);
                 }
-                Err(_) => return Err(self.exit_report()),
+                // It has ended. What it had to say is in its output, which is read next.
+                Err(_) => return Ok(()),
             }
         }
         Ok(())
