@@ -259,6 +259,9 @@ pub struct AdviseArgs {
     /// The command with a switch of its own set, measured beside what is predicted (repeatable); one line, without a shell
     #[arg(long, value_name = "COMMAND", value_parser = not_blank, conflicts_with = "once")]
     pub switch: Vec<String>,
+    /// Compare the command with its switch even when exit codes or standard output differ
+    #[arg(long)]
+    pub anyway: bool,
     /// Run the command for the recording alone; what cannot be checked then is not advised
     #[arg(long)]
     pub once: bool,

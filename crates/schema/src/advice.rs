@@ -223,7 +223,9 @@ pub enum AdviceReason {
     RanOnce,
     /// The command reached the file otherwise than in the recording.
     OtherReach,
-    /// The program's own switch to this arm gains much less than the replay of the arm said.
+    /// The program's own switch gains, and no replay does: it changes more than how the file is reached.
+    SwitchAlone,
+    /// The program's own switch to this arm gains nothing, and the replay of the arm said much.
     SwitchContradicts {
         arm: String,
         predicted: f64,
@@ -298,6 +300,8 @@ pub enum AdviceCaveat {
     WholePages,
     /// The self-check shows only that the replay claims no more than the program spends.
     OneSidedCheck,
+    /// The program's own switch gains more or less than its replay said.
+    SwitchApart,
     /// So many threads are replayed by one.
     Threads { threads: u64 },
 }

@@ -41,8 +41,8 @@ struct Candidate<'a> {
     elsewhere: bool,
     code: AdviceCode,
     because: AdviceReason,
-    /// The program's own switch that does the same and gains too.
-    switch: Option<String>,
+    /// The program's own switch that does the same and gains too, and what it gains.
+    switch: Option<(String, Estimate)>,
 }
 
 impl Candidate<'_> {
@@ -59,6 +59,27 @@ fn is_worth_it(gain: &Estimate) -> bool {
 type Open = (AdviceReason, Settles);
 
 pub(super) fn judge(found: &Found, checks: &[(State, Option<Checked>)], commands: &[CommandFinding]) -> Advice {
+    let advice = by_replays(found, checks, commands);
+    let gains = |it: &&Switched| it.real.is_some_and(|it| is_worth_it(&it));
+    match advice.switched.iter().find(gains).cloned() {
+        // What a replay cannot show, such as less work of the program's own, its switch does.
+        Some(switched) if advice.verdict == AdviceVerdict::NoDifference => Advice {
+            verdict: AdviceVerdict::Switch,
+            to: switched.like,
+            code: AdviceCode::Unknown,
+            effort: Some(Effort::E0),
+            grade: Some(Grade::A),
+            program: switched.real,
+            because: vec![AdviceReason::SwitchAlone],
+            how: Some(How::Switch { line: switched.line }),
+            caveats: vec![AdviceCaveat::ThisMachine],
+            ..advice
+        },
+        _ => advice,
+    }
+}
+
+fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[CommandFinding]) -> Advice {
     let recorded = found.recorded();
     let share = found.share();
     let bounded = share.filter(|it| it.median < ALL);
@@ -115,12 +136,20 @@ pub(super) fn judge(found: &Found, checks: &[(State, Option<Checked>)], commands
     advice.in_advance = in_advance.iter().filter(|it| it.is_gain()).map(|it| option(recorded, it, grade)).collect();
     let contradicted = contradicted(&advice.switched, &options);
     options.retain(|(it, _)| !contradicted.iter().any(|(arm, ..)| *arm == it.to));
-    match best(&options) {
+    let is_apart = advice.switched.iter().any(is_apart);
+    if is_apart {
+        // The replay of one arm is not what the program does by it; that of another one may not be either.
+        options.iter_mut().for_each(|(it, _)| it.grade = if it.grade == Grade::A { Grade::A } else { Grade::C });
+    }
+    match best(&options, is_apart) {
         Some(at) => {
             let (chosen, candidate) = options.remove(at);
             advice.also = options.into_iter().map(|it| it.0).collect();
             advice.also.sort_by(|a, b| a.effort.cmp(&b.effort).then(b.program.median.total_cmp(&a.program.median)));
-            advice.caveats = caveats(found, candidate.arm, chosen.grade);
+            advice.caveats = caveats(found, candidate.arm, grade);
+            if is_apart {
+                advice.caveats.push(AdviceCaveat::SwitchApart);
+            }
             Advice {
                 verdict: AdviceVerdict::Switch,
                 code: chosen.code,
@@ -285,11 +314,11 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
 }
 
 /// The command line of a switch that was seen to do what an arm does, and that gains.
-fn does_the_same(found: &Found, switch: &Cell, arm: &Arm) -> Option<String> {
+fn does_the_same(found: &Found, switch: &Cell, arm: &Arm) -> Option<(String, Estimate)> {
     let program = found.program.as_ref()?;
     let real = compare::compare(found.run, program.now, switch);
-    let is_gain = real.verdict != Verdict::NotComparable && real.speedup.is_some_and(|it| is_worth_it(&it));
-    (is_gain && like(found, switch)? == arm).then(|| line(switch))
+    let gain = real.speedup.filter(|it| real.verdict != Verdict::NotComparable && is_worth_it(it))?;
+    (like(found, switch)? == arm).then(|| (line(switch), gain))
 }
 
 fn line(switch: &Cell) -> String {
@@ -322,41 +351,48 @@ fn switched(found: &Found, program: &Program, cell: &Cell, all: &[Candidate]) ->
     }
 }
 
+/// What a switch gains is more or less than predicted, beyond what a replay may be off.
+fn is_apart(it: &Switched) -> bool {
+    let Some((real, predicted)) = it.real.zip(it.predicted) else { return false };
+    let less = |a: Estimate, b: Estimate| a.ci_high * (1.0 + check::MOST) < b.ci_low;
+    less(real, predicted) || less(predicted, real)
+}
+
 /// Arms whose gain the program's own switch does not have, with both.
 fn contradicted(switched: &[Switched], options: &[(AdviceOption, &Candidate)]) -> Vec<(String, f64, f64)> {
     let of = |it: &Switched| {
         let option = options.iter().find(|(option, _)| Some(&option.to) == it.like.as_ref())?;
         let (predicted, real) = (option.0.program, it.real?);
         let is_less = real.ci_high * (1.0 + check::MOST) < predicted.ci_low;
-        is_less.then(|| (option.0.to.clone(), predicted.median, real.median))
+        (is_less && !is_worth_it(&real)).then(|| (option.0.to.clone(), predicted.median, real.median))
     };
     switched.iter().filter_map(of).collect()
 }
 
 fn option(recorded: &Arm, it: &Candidate, grade: Grade) -> AdviceOption {
-    let (effort, grade, how) = match &it.switch {
-        Some(line) => (Effort::E0, Grade::A, How::Switch { line: line.clone() }),
+    let (effort, how) = (kind::effort(recorded, it.arm), kind::how(recorded, it.arm));
+    let (effort, grade, how, program) = match &it.switch {
+        // What was measured stands for what was predicted.
+        Some((line, real)) => (Effort::E0, Grade::A, How::Switch { line: line.clone() }, *real),
         // What no rule explains is known by nothing but its replay.
         None if it.code == AdviceCode::Unknown && !kind::is_in_advance(it.arm) => {
-            (kind::effort(recorded, it.arm), Grade::C, kind::how(recorded, it.arm))
+            (effort, Grade::C, how, it.gains.program)
         }
-        None => (kind::effort(recorded, it.arm), grade, kind::how(recorded, it.arm)),
+        None => (effort, grade, how, it.gains.program),
     };
-    AdviceOption {
-        to: it.arm.name.clone(),
-        code: it.code,
-        effort,
-        grade,
-        io: it.gains.io,
-        program: it.gains.program,
-        how,
-    }
+    AdviceOption { to: it.arm.name.clone(), code: it.code, effort, grade, io: it.gains.io, program, how }
 }
 
 /// The least effort among those that are not proved to gain less than the best; of several the plainest that a rule explains.
-fn best(options: &[(AdviceOption, &Candidate)]) -> Option<usize> {
-    let most = options.iter().map(|it| it.0.program).max_by(|a, b| a.median.total_cmp(&b.median))?;
-    let good = options.iter().enumerate().filter(|(_, it)| it.0.program.ci_high >= most.ci_low);
+/// Where a switch shows that replays are off, one that was measured.
+fn best(options: &[(AdviceOption, &Candidate)], is_apart: bool) -> Option<usize> {
+    let is_measured = |it: &(AdviceOption, &Candidate)| it.0.grade == Grade::A;
+    let only_measured = is_apart && options.iter().any(is_measured);
+    let options = || options.iter().enumerate().filter(move |(_, it)| !only_measured || is_measured(it));
+    let most = options().map(|(_, it)| it.0.program).max_by(|a, b| a.median.total_cmp(&b.median))?;
+    // What was measured is not held against more than replays are known to.
+    let within = |it: &(AdviceOption, &Candidate)| if is_measured(it) { 1.0 + check::MOST } else { 1.0 };
+    let good = options().filter(|(_, it)| it.0.program.ci_high * within(it) >= most.ci_low);
     let key = |(option, it): &(AdviceOption, &Candidate)| {
         (option.effort, option.code == AdviceCode::Unknown, it.arm.options_set())
     };

@@ -2,7 +2,7 @@
 
 use schema::{
     Arm, Condition, Consume, Reading, State, Workload,
-    advice::{Advice, AdviceCode, AdviceReason, AdviceVerdict, CheckedBy, Effort, Grade, How, Unchecked},
+    advice::{Advice, AdviceCaveat, AdviceCode, AdviceReason, AdviceVerdict, CheckedBy, Effort, Grade, How, Unchecked},
     advised::{Advised, Pattern, Reach},
     command::Spec,
     counted::Bin,
@@ -265,6 +265,30 @@ fn a_switch_that_gains_nothing_contradicts_the_replay() {
     let [cold, _] = plan.advice();
     assert_eq!(cold.verdict, AdviceVerdict::Unknown);
     assert!(matches!(cold.because[..], [AdviceReason::SwitchContradicts { .. }]), "{:?}", cold.because);
+}
+
+#[test]
+fn a_switch_that_gains_less_than_predicted_is_advised_by_what_was_measured() {
+    let mut plan = mapped_points();
+    plan.switch = Some(([60.0, 5.0], reads()));
+    let [cold, _] = plan.advice();
+    assert_eq!((cold.to.as_deref(), cold.effort, cold.grade), (Some("native/pread"), Some(Effort::E0), Some(Grade::A)));
+    assert!((cold.program.unwrap().median - 80.0 / 60.0).abs() < 0.03);
+    assert!(cold.caveats.contains(&AdviceCaveat::SwitchApart));
+    // The replay of another arm is as doubtful.
+    assert_eq!(cold.also.iter().map(|it| it.grade).collect::<Vec<_>>(), [Grade::C]);
+}
+
+#[test]
+fn a_switch_that_gains_where_no_replay_does_is_advised_all_the_same() {
+    let mut plan = mapped_points();
+    plan.switch = Some(([34.0, 4.0], reads()));
+    let [_, cached] = plan.advice();
+    assert_eq!(
+        (cached.verdict, cached.effort, cached.grade),
+        (AdviceVerdict::Switch, Some(Effort::E0), Some(Grade::A))
+    );
+    assert_eq!(cached.because, [AdviceReason::SwitchAlone]);
 }
 
 #[test]

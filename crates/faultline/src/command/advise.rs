@@ -3,8 +3,10 @@
 
 use std::{
     fs,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -185,14 +187,15 @@ impl Known {
             })
         };
         line.show("recording the command", 0.0);
+        let began = SystemTime::now();
         let trace = record(&[], None)?.trace;
         let all = summary(&trace)?;
         let (place, file) = matters(&all)?;
         let counts = all.files[place].file.counts.clone().unwrap_or_default();
-        if counts.opens_for_writing > 0 {
+        if changed_since(&file, began) {
             bail!(
-                "the command opens {} for writing, and a file that changes cannot be measured again and again; try it on a \
-                 copy that it only reads",
+                "the command writes to {}, and a file that changes cannot be measured again and again; try it on one that it \
+                 only reads",
                 file.display()
             );
         }
@@ -260,6 +263,16 @@ impl Known {
         let is_aligned = trace.accesses()?.iter().filter(|it| it.file == traced.file).all(is_whole);
         Ok(Known { trace, traced, file, recorded, is_aligned, advised })
     }
+}
+
+/// Whether a file was written, or given another name or other rights, after a moment. Some programs open for writing what they
+/// only read.
+fn changed_since(file: &Path, moment: SystemTime) -> bool {
+    let changed = |it: fs::Metadata| {
+        let since_epoch = Duration::new(u64::try_from(it.ctime()).ok()?, u32::try_from(it.ctime_nsec()).ok()?);
+        UNIX_EPOCH.checked_add(since_epoch)
+    };
+    fs::metadata(file).ok().and_then(changed).is_none_or(|it| it > moment)
 }
 
 fn summary(trace: &TraceFile) -> Result<Summary> {
@@ -365,7 +378,7 @@ fn experiment(args: &AdviseArgs, known: &Known) -> Result<Experiment> {
         prepare: None,
         cleanup: None,
         timeout_s: args.timeout,
-        compared: true,
+        compared: !args.anyway,
     };
     let switches = args.switch.iter().enumerate().map(|(at, line)| match at {
         0 => spec("switch".into(), line),

@@ -103,6 +103,12 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
                 add("", crate::words::how(how), Paint::Plain);
             }
         }
+        (AdviceVerdict::Switch, ..) => {
+            add(verdict, "as the program's own switch does, effort E0, grade A".into(), Paint::Good);
+            if let Some(how) = &of.how {
+                add("", crate::words::how(how), Paint::Plain);
+            }
+        }
         (AdviceVerdict::NoDifference, ..) => add(verdict, "no meaningful difference".into(), Paint::Heading),
         _ => {
             let settles = of.settles.map(crate::words::settles).unwrap_or("nothing was decided");

@@ -80,6 +80,9 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         }
         AdviceReason::RanOnce => "the program was run for the recording alone (--once)".into(),
         AdviceReason::OtherReach => "the program reached the file otherwise than the trace says".into(),
+        AdviceReason::SwitchAlone => {
+            "the program's own switch gains and no replay does: it changes more than how the file is reached".into()
+        }
         AdviceReason::SwitchContradicts { arm, predicted, real } => format!(
             "the replay of {} says {}, and the program's own switch to it makes it {}",
             short(arm),
@@ -149,6 +152,11 @@ pub fn advice_caveat(of: &AdviceCaveat) -> String {
         AdviceCaveat::OneSidedCheck => {
             "the program's own time for its file cannot be told from the rest; the replay claims no \
                                         more than the program spends"
+                .into()
+        }
+        AdviceCaveat::SwitchApart => {
+            "the program's own switch gains more or less than predicted, so the program waits for its \
+                                      file otherwise than a replay does, and what other replays say is less certain"
                 .into()
         }
         AdviceCaveat::Threads { threads } => {

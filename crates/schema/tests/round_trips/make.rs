@@ -555,6 +555,7 @@ makes! {
             Incomplete { coverage },
             RanOnce,
             OtherReach,
+            SwitchAlone,
             SwitchContradicts { arm, predicted, real },
         }
         Settles { LargerBudget, Switch, BothStates, WithoutOnce, ExactRecording, Reason }
@@ -564,7 +565,7 @@ makes! {
             FadviseRandom, FadviseSequential, PlainReads, InFlight { depth }, Direct, AsTheArm,
         }
         AdviceCaveat {
-            TowardsMapping, TowardsCalls, ThisMachine, WholePages, OneSidedCheck, Threads { threads },
+            TowardsMapping, TowardsCalls, ThisMachine, WholePages, OneSidedCheck, SwitchApart, Threads { threads },
         }
         CheckedBy { ColdLessCached, SystemTime, Faults }
         Caution {
