@@ -8,7 +8,7 @@ use schema::{
     },
     advised::Reach,
     command::Spec,
-    findings::{CommandFinding, Estimate, Verdict},
+    findings::{CommandFinding, Comparison, Estimate, Verdict},
     reason::Reason,
 };
 
@@ -47,7 +47,7 @@ struct Candidate<'a> {
 
 impl Candidate<'_> {
     fn is_gain(&self) -> bool {
-        is_worth_it(&self.gains.program)
+        self.gains.rounds >= LEAST_PAIRS && is_worth_it(&self.gains.program)
     }
 }
 
@@ -317,8 +317,13 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
 fn does_the_same(found: &Found, switch: &Cell, arm: &Arm) -> Option<(String, Estimate)> {
     let program = found.program.as_ref()?;
     let real = compare::compare(found.run, program.now, switch);
-    let gain = real.speedup.filter(|it| real.verdict != Verdict::NotComparable && is_worth_it(it))?;
+    let gain = measured_gain(&real).filter(is_worth_it)?;
     (like(found, switch)? == arm).then(|| (line(switch), gain))
+}
+
+/// Of enough rounds in which both did the same.
+fn measured_gain(real: &Comparison) -> Option<Estimate> {
+    real.speedup.filter(|_| real.verdict != Verdict::NotComparable && real.pairs >= LEAST_PAIRS)
 }
 
 fn line(switch: &Cell) -> String {
@@ -338,16 +343,16 @@ fn switched(found: &Found, program: &Program, cell: &Cell, all: &[Candidate]) ->
     let real = compare::compare(found.run, program.now, cell);
     let like = like(found, cell);
     let predicted = like.and_then(|arm| all.iter().find(|it| it.arm == arm)).map(|it| it.gains.program);
-    let is_comparable = real.verdict != Verdict::NotComparable;
+    let gain = measured_gain(&real);
     Switched {
         arm: cell.arm().name.clone(),
         line: line(cell),
         cell: cell.id.cell,
         ns: Series::of([cell]).middle(),
-        real: real.speedup.filter(|_| is_comparable),
+        real: gain,
         like: like.map(|it| it.name.clone()),
         predicted,
-        reason: if is_comparable && real.speedup.is_some() { None } else { real.reason },
+        reason: real.reason.filter(|_| gain.is_none()),
     }
 }
 

@@ -410,9 +410,11 @@ fn an_interval_around_the_edge_leaves_it_open() {
 fn few_rounds_decide_nothing() {
     let mut plan = mapped_points();
     plan.rounds = 3;
-    plan.replays = vec![("mmap", [77.0, 0.4]), ("pread", [76.0, 0.9])];
-    let [cold, _] = plan.advice();
-    assert_eq!(cold.because, [AdviceReason::TooFewRounds { rounds: 3, least: 5 }]);
+    plan.switch = Some(([34.0, 4.0], reads()));
+    for advice in plan.advice() {
+        assert_eq!(advice.because, [AdviceReason::TooFewRounds { rounds: 3, least: 5 }]);
+        assert!(advice.switched[0].real.is_none() && advice.switched[0].reason.is_some());
+    }
 }
 
 #[test]
