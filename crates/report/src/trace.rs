@@ -38,7 +38,7 @@ pub fn trace(summary: &Summary) -> String {
     text
 }
 
-/// What a trace lacks, for whoever is about to use it.
+/// What a trace lacks.
 pub fn partial_trace(share: f64) -> String {
     format!("incomplete: the trace has {} of the accesses that it was to have", percent(share))
 }

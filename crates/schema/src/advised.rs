@@ -61,6 +61,29 @@ pub struct Pattern {
     pub sizes: Vec<Bin>,
 }
 
+impl Pattern {
+    /// Of the accesses: from this share on they follow each other.
+    pub const IN_ORDER: f64 = 0.8;
+    /// Below this one they lie anywhere.
+    pub const ANYWHERE: f64 = 0.2;
+    /// Of the file: less is little.
+    pub const LITTLE: f64 = 0.3;
+
+    pub fn touched_bytes(&self) -> f64 {
+        self.distinct_pages.saturating_mul(self.page_bytes) as f64
+    }
+
+    /// Of the file.
+    pub fn touched_share(&self) -> f64 {
+        (self.touched_bytes() / self.file_bytes.max(1) as f64).min(1.0)
+    }
+
+    /// Of the accesses, those that begin where the one before them ended.
+    pub fn in_order_share(&self) -> f64 {
+        self.in_order as f64 / self.accesses.max(1) as f64
+    }
+}
+
 /// A file that is not replayed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherReached {

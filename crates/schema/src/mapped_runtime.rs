@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub enum MappedRuntime {
     Jvm,
     Cpython,
-    /// Its code is part of each program, and is told by what the program's file says of itself.
+    /// Its code is part of each program, and is recognised by the program's ELF file.
     Go,
     Node,
 }

@@ -359,8 +359,11 @@ fn switched(found: &Found, program: &Program, cell: &Cell, all: &[Candidate]) ->
 /// What a switch gains is more or less than predicted, beyond what a replay may be off.
 fn is_apart(it: &Switched) -> bool {
     let Some((real, predicted)) = it.real.zip(it.predicted) else { return false };
-    let less = |a: Estimate, b: Estimate| a.ci_high * (1.0 + check::MOST) < b.ci_low;
-    less(real, predicted) || less(predicted, real)
+    is_less(real, predicted) || is_less(predicted, real)
+}
+
+fn is_less(a: Estimate, b: Estimate) -> bool {
+    a.ci_high * (1.0 + check::MOST) < b.ci_low
 }
 
 /// Arms whose gain the program's own switch does not have, with both.
@@ -368,8 +371,7 @@ fn contradicted(switched: &[Switched], options: &[(AdviceOption, &Candidate)]) -
     let of = |it: &Switched| {
         let option = options.iter().find(|(option, _)| Some(&option.to) == it.like.as_ref())?;
         let (predicted, real) = (option.0.program, it.real?);
-        let is_less = real.ci_high * (1.0 + check::MOST) < predicted.ci_low;
-        (is_less && !is_worth_it(&real)).then(|| (option.0.to.clone(), predicted.median, real.median))
+        (is_less(real, predicted) && !is_worth_it(&real)).then(|| (option.0.to.clone(), predicted.median, real.median))
     };
     switched.iter().filter_map(of).collect()
 }

@@ -14,14 +14,8 @@ use super::kind::{is_advised, is_in_advance, populates};
 const MUCH_MORE: f64 = 4.0;
 /// The same of reads by calls.
 const MORE: f64 = 2.0;
-/// Of the accesses: they follow each other.
-const IN_ORDER: f64 = 0.8;
-/// They lie anywhere.
-const ANYWHERE: f64 = 0.2;
 /// Of the file: all of it is used.
 const ALL: f64 = 0.8;
-/// Little is.
-const LITTLE: f64 = 0.3;
 /// Each byte is read so often.
 const AGAIN: f64 = 4.0;
 const SMALL_BYTES: f64 = 4096.0;
@@ -44,18 +38,6 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    fn touched_bytes(&self) -> f64 {
-        (self.pattern.distinct_pages.saturating_mul(self.pattern.page_bytes)) as f64
-    }
-
-    fn touched_share(&self) -> f64 {
-        (self.touched_bytes() / self.pattern.file_bytes.max(1) as f64).min(1.0)
-    }
-
-    fn in_order(&self) -> f64 {
-        self.pattern.in_order as f64 / self.pattern.accesses.max(1) as f64
-    }
-
     /// Of the access in the middle.
     fn access_bytes(&self) -> f64 {
         let all = self.pattern.sizes.iter().map(|it| it.events as f64).sum::<f64>();
@@ -78,7 +60,7 @@ impl Evidence<'_> {
     }
 
     fn more_than(&self, times: f64) -> Option<AdviceReason> {
-        let (bytes, touched_bytes) = (self.brought_in_bytes?, self.touched_bytes());
+        let (bytes, touched_bytes) = (self.brought_in_bytes?, self.pattern.touched_bytes());
         (bytes > times * touched_bytes).then_some(AdviceReason::BroughtIn { bytes, touched_bytes })
     }
 }
@@ -97,8 +79,8 @@ pub(crate) const RULES: &[Rule] = &[
     Rule {
         code: AdviceCode::M6,
         fires: |it| {
-            let touched_share = it.touched_share();
-            let is_idle = it.maps() && populates(it.recorded) && touched_share < LITTLE;
+            let touched_share = it.pattern.touched_share();
+            let is_idle = it.maps() && populates(it.recorded) && touched_share < Pattern::LITTLE;
             is_idle.then_some(AdviceReason::Populated { touched_share })
         },
         proposes: |_, arm| !populates(arm) && !is_in_advance(arm),
@@ -111,15 +93,15 @@ pub(crate) const RULES: &[Rule] = &[
     Rule {
         code: AdviceCode::M2,
         fires: |it| {
-            let share = it.in_order();
-            (it.maps() && it.is_cold() && share > IN_ORDER).then_some(AdviceReason::InOrder { share })
+            let share = it.pattern.in_order_share();
+            (it.maps() && it.is_cold() && share > Pattern::IN_ORDER).then_some(AdviceReason::InOrder { share })
         },
         proposes: |_, arm| !is_in_advance(arm) && (!arm.maps() || is_advised(arm, "sequential") || populates(arm)),
     },
     Rule {
         code: AdviceCode::M4,
         fires: |it| {
-            let share = it.touched_share();
+            let share = it.pattern.touched_share();
             (it.maps() && !it.is_cold() && share > ALL).then_some(AdviceReason::Touched { share })
         },
         proposes: |_, arm| arm.maps() && populates(arm),
@@ -127,7 +109,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule {
         code: AdviceCode::R1,
         fires: |it| {
-            let times = it.pattern.bytes as f64 / it.touched_bytes().max(1.0);
+            let times = it.pattern.bytes as f64 / it.pattern.touched_bytes().max(1.0);
             let access_bytes = it.access_bytes();
             let is_hot = !it.maps() && !it.is_cold() && times > AGAIN && access_bytes <= SMALL_BYTES;
             let fits = it.pattern.file_bytes <= it.memory_bytes;
@@ -139,7 +121,8 @@ pub(crate) const RULES: &[Rule] = &[
         code: AdviceCode::R2,
         fires: |it| {
             let access_bytes = it.access_bytes();
-            let is_small = !it.maps() && it.in_order() > IN_ORDER && access_bytes <= SMALL_BUFFER_BYTES;
+            let is_small =
+                !it.maps() && it.pattern.in_order_share() > Pattern::IN_ORDER && access_bytes <= SMALL_BUFFER_BYTES;
             is_small.then_some(AdviceReason::SmallInOrder { access_bytes })
         },
         // Fewer calls for the same bytes.
@@ -148,7 +131,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule {
         code: AdviceCode::R3,
         fires: |it| {
-            let is_anywhere = !it.maps() && it.is_cold() && it.in_order() < ANYWHERE;
+            let is_anywhere = !it.maps() && it.is_cold() && it.pattern.in_order_share() < Pattern::ANYWHERE;
             it.more_than(MORE).filter(|_| is_anywhere)
         },
         proposes: |_, arm| is_advised(arm, "random"),

@@ -42,11 +42,6 @@ const SMALL: f64 = 0.01;
 /// Other files that a record names, and different lengths of accesses.
 const OTHERS: usize = 20;
 const SIZES: usize = 64;
-/// Of the accesses: they follow each other, or lie anywhere.
-const IN_ORDER: f64 = 0.8;
-const ANYWHERE: f64 = 0.2;
-/// Of the file: what is brought in for less is in vain.
-const LITTLE: f64 = 0.3;
 
 pub fn run(args: &AdviseArgs) -> Result<Exit> {
     args.output.check()?;
@@ -225,7 +220,19 @@ impl Known {
         let of = &of;
         let reach = reach(of);
         let file_bytes = fs::metadata(&file).with_context(|| format!("cannot look at {}", file.display()))?.len();
-        let recorded = recorded(of, &reach).parse::<Arm>().map_err(|why| anyhow!(why))?;
+        let pattern = Pattern {
+            file_bytes,
+            accesses: of.accesses,
+            bytes: of.bytes,
+            page_bytes: of.page_bytes,
+            distinct_pages: of.distinct_pages,
+            in_order: of.in_order,
+            threads: of.threads,
+            mappings: of.file.mappings,
+            sizes: of.sizes.iter().take(SIZES).map(|&(value, events)| Bin { value, events }).collect(),
+        };
+        let recorded = recorded(of.file.counts.as_ref(), &pattern, &reach);
+        let recorded = recorded.parse::<Arm>().map_err(|why| anyhow!(why))?;
         let traced = match trace.of_file(Some(&of.file.path), &file) {
             Ok(traced) => traced.clone(),
             Err(why) => match reach {
@@ -242,17 +249,7 @@ impl Known {
             recorder: summary.recorder.clone(),
             coverage: summary.coverage,
             recorded: recorded.name.clone(),
-            pattern: Pattern {
-                file_bytes,
-                accesses: of.accesses,
-                bytes: of.bytes,
-                page_bytes: of.page_bytes,
-                distinct_pages: of.distinct_pages,
-                in_order: of.in_order,
-                threads: of.threads,
-                mappings: of.file.mappings,
-                sizes: of.sizes.iter().take(SIZES).map(|&(value, events)| Bin { value, events }).collect(),
-            },
+            pattern,
             reach,
             others: Vec::new(),
             others_left_out: 0,
@@ -330,14 +327,11 @@ fn reach(of: &FileSummary) -> Reach {
 }
 
 /// The arm that does what the command did.
-fn recorded(of: &FileSummary, reach: &Reach) -> String {
-    let counts = of.file.counts.clone();
-    match (reach, &counts) {
+fn recorded(counts: Option<&Access>, pattern: &Pattern, reach: &Reach) -> String {
+    match (reach, counts) {
         (Reach::Calls, Some(counts)) if !counts.calls.is_empty() => calls(counts).into(),
-        (Reach::Calls, _) => {
-            let is_ordered = of.in_order as f64 > IN_ORDER * of.accesses as f64;
-            if is_ordered { "read".into() } else { "pread".into() }
-        }
+        (Reach::Calls, _) if pattern.in_order_share() > Pattern::IN_ORDER => "read".into(),
+        (Reach::Calls, _) => "pread".into(),
         (_, Some(counts)) => mapping(counts),
         (_, None) => "mmap".into(),
     }
@@ -411,13 +405,12 @@ fn replay(known: &Known, state: State, consumes: &[Consume]) -> Result<Experimen
     let also = known.is_aligned.then_some(ALIGNED_ARM);
     let recorded = known.recorded.short_name();
     let pattern = &known.advised.pattern;
-    let order = pattern.in_order as f64 / pattern.accesses.max(1) as f64;
-    let touched = (pattern.distinct_pages * pattern.page_bytes) as f64 / pattern.file_bytes.max(1) as f64;
+    let (order, touched) = (pattern.in_order_share(), pattern.touched_share());
     // Cold, passes are slow, and what brings in more than is touched cannot be the answer; nor, cached, can the device.
     let in_vain = |arm: &str| match (state, arm) {
-        (State::Cold, "mmap+populate-read") => touched < LITTLE,
-        (State::Cold, "mmap+sequential") => order < ANYWHERE,
-        (State::Cold, "mmap+random") => order > IN_ORDER && touched > LITTLE,
+        (State::Cold, "mmap+populate-read") => touched < Pattern::LITTLE,
+        (State::Cold, "mmap+sequential") => order < Pattern::ANYWHERE,
+        (State::Cold, "mmap+random") => order > Pattern::IN_ORDER && touched > Pattern::LITTLE,
         (State::Cached, ALIGNED_ARM) => true,
         _ => false,
     };

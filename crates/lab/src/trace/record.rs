@@ -1,7 +1,7 @@
 //! A trace of a program that is run for it: a worker starts it, follows it, and writes the trace.
 //!
-//! The command is executed with the user's rights, as `faultline ab` executes one. Its trace lies in memory until somebody saves
-//! it: it has a descriptor and no name.
+//! The command is executed with the user's rights, as `faultline ab` executes one. Its trace lies in memory until it is
+//! saved: it has a descriptor and no name.
 
 use std::{
     fmt,
