@@ -9,9 +9,11 @@ use sys::cgroup::{self, Hierarchy, Limits, Memory};
 
 use crate::{link::Trouble, target::Target};
 
-/// What a worker needs beside the page cache it may use, and beside the memory that it has when it is ready: code, stack,
-/// page tables. Of a command all that it needs.
-const WORKER_BYTES: u64 = 8 << 20;
+/// What a worker may come to need between two looks at its memory, such as page tables and stacks. More would be page cache
+/// beyond the share.
+const WORKER_BYTES: u64 = 1 << 20;
+/// What a command may need beside the page cache. How much that is shows when it is over.
+const COMMAND_BYTES: u64 = 8 << 20;
 /// Until a worker is ready it may take what it needs: its buffers, and what its runtime takes. How much that is shows then.
 const ROOM_BYTES: u64 = 1 << 40;
 
@@ -51,8 +53,7 @@ impl<'a> Cgroups<'a> {
     /// # Errors
     /// What the kernel refused.
     pub fn admit(&mut self, pid: u32, arm: &Arm, condition: &Condition, target: &Target) -> Result<(), Trouble> {
-        let mut limits = limits(condition, target).map_err(Trouble::Unavailable)?;
-        limits.memory_bytes = limits.memory_bytes.map(|bytes| bytes + room(arm));
+        let limits = limits(arm, condition, target).map_err(Trouble::Unavailable)?;
         if limits == Limits::default() {
             return Ok(());
         }
@@ -81,9 +82,10 @@ impl<'a> Cgroups<'a> {
             .map_err(|error| Trouble::Failed(format!("the worker cannot be moved into its limits: {error}")))
     }
 
-    /// Once a worker is ready: lowers the limit to the memory that it took for itself and the requested share, which the file
-    /// then has whatever the worker's buffers and its runtime take. Returns the limit that is in force from here on, where
-    /// there is one. What a command needs itself is not known before it runs, so its limit stays as it was.
+    /// Between the passes of a worker that is ready: sets the limit to the memory that it has taken for itself and the
+    /// requested share, which the file then has whatever the worker's buffers and its runtime take. Returns the limit that is
+    /// in force from here on, where there is one. What a command needs itself is not known before it runs, so its limit stays
+    /// as it was.
     ///
     /// # Errors
     /// What the kernel refused, or does not count.
@@ -93,7 +95,7 @@ impl<'a> Cgroups<'a> {
             return Ok(limits.memory_bytes);
         }
         let own = cgroup.statistics().memory.and_then(|it| {
-            it.anonymous_bytes.ok_or_else(|| "the kernel does not count the memory of a group by kind".to_string())
+            it.own_bytes().ok_or_else(|| "the kernel does not count the memory of a group by kind".to_string())
         });
         let limit = share + WORKER_BYTES + own.map_err(Trouble::Unavailable)?;
         cgroup.set_memory(limit).map_err(|error| Trouble::Failed(format!("limits on the worker: {error}")))?;
@@ -131,15 +133,12 @@ impl<'a> Cgroups<'a> {
     }
 }
 
-/// For an arm's worker, until it is ready.
-fn room(arm: &Arm) -> u64 {
-    if arm.is_command() { 0 } else { ROOM_BYTES }
-}
-
-fn limits(condition: &Condition, target: &Target) -> Result<Limits, String> {
+/// Those that an arm's worker starts with.
+fn limits(arm: &Arm, condition: &Condition, target: &Target) -> Result<Limits, String> {
     let storage = condition.storage;
+    let own = if arm.is_command() { COMMAND_BYTES } else { ROOM_BYTES };
     Ok(Limits {
-        memory_bytes: condition.memory_bytes.map(|bytes| bytes + WORKER_BYTES),
+        memory_bytes: condition.memory_bytes.map(|bytes| bytes + own),
         read_bytes_per_s: storage.and_then(|it| it.read_bytes_per_s),
         read_ops_per_s: storage.and_then(|it| it.read_ops_per_s),
         device: storage.map(|_| device(target)).transpose()?,

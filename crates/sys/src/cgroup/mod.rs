@@ -101,6 +101,16 @@ pub struct Memory {
     pub out_of_memory_kills: Option<u64>,
 }
 
+impl Memory {
+    /// All but the page cache: anonymous memory, page tables and what else the kernel keeps for its processes. The total
+    /// and the kinds are not counted at the same time, so that what is anonymous is at least in it.
+    pub fn own_bytes(&self) -> Option<u64> {
+        let anonymous = self.anonymous_bytes?;
+        let beside_cache = self.used_bytes.zip(self.file_bytes).map_or(0, |(used, file)| used.saturating_sub(file));
+        Some(anonymous.max(beside_cache))
+    }
+}
+
 /// A name for the next group of this process: `faultline-<pid>-<n>`.
 pub fn name() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);

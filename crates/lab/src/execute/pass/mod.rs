@@ -169,8 +169,8 @@ impl Bench<'_> {
         let thread = hello.thread.unwrap_or(link.pid());
 
         let work = Work { kind, arm, condition, target };
-        let limit = self.make_ready(&mut link, thread, &work, counting)?;
-        let mut pass = self.go_in_state(&mut link, limit, &work, counting)?;
+        self.make_ready(&mut link, thread, &work, counting)?;
+        let mut pass = self.go_in_state(&mut link, &work, counting)?;
         link.bye_within(self.clock.pass_limit())?;
         self.around.cgroups.lift(kind.keeps_limits());
 
@@ -186,31 +186,25 @@ impl Bench<'_> {
         Ok(pass)
     }
 
-    /// A worker under its limits and with its job prepared. The limit on its memory, where there is one.
+    /// A worker under its limits and with its job prepared.
     fn make_ready(
         &mut self,
         link: &mut Link,
         thread: u32,
         work: &Work,
         counting: &mut Counting,
-    ) -> Result<Option<u64>, Trouble> {
+    ) -> Result<(), Trouble> {
         let &Work { kind, arm, condition, target } = work;
         kind.started(link, arm);
         self.make_room(work)?;
         self.around.cgroups.admit(link.pid(), arm, condition, target)?;
         counting.attach(thread);
         link.prepare_within(self.pass_limit(arm), &self.job(arm, condition, target))?;
-        self.around.cgroups.tighten(arm, condition)
+        self.around.cgroups.tighten(arm, condition).map(|_| ())
     }
 
     /// The state is reached and verified, the worker goes, and the state is verified again.
-    fn go_in_state(
-        &mut self,
-        link: &mut Link,
-        limit: Option<u64>,
-        work: &Work,
-        counting: &mut Counting,
-    ) -> Result<Pass, Trouble> {
+    fn go_in_state(&mut self, link: &mut Link, work: &Work, counting: &mut Counting) -> Result<Pass, Trouble> {
         let &Work { kind, arm, condition, target } = work;
         let reached = self.reach(link, work)?;
         if let Some(OnlyWarmPass { done, warm_ns, went }) = reached.only {
@@ -233,7 +227,7 @@ impl Bench<'_> {
         let mut done = answered.map_err(|trouble| kind.explain(work, trouble))?;
         counting.stop();
 
-        let mut readings = self.readings(probes, link, &mut done, work, limit);
+        let mut readings = self.readings(probes, link, &mut done, work);
         readings.extend(reached.readings);
         let resident_after = residency(work);
         let seen = state::Evidence {

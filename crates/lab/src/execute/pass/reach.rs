@@ -67,7 +67,7 @@ impl Bench<'_> {
         let &Work { arm, condition, kind, .. } = work;
         let began = Instant::now();
         let mut warm_up = WarmUp::new(condition.memory_bytes.unwrap_or(0));
-        let mut only = None;
+        let (mut only, mut limit) = (None, None);
         let invalid = loop {
             let before = sys::process::io(link.pid());
             let done = link.go_warm(self.draw.passes, warm_up.next(), self.pass_limit(arm))?;
@@ -82,6 +82,8 @@ impl Bench<'_> {
                 }
             };
             kind.between(self, link, work)?;
+            // The worker may have taken more memory meanwhile: a JVM does for the code that it compiles.
+            limit = self.around.cgroups.tighten(arm, condition)?;
             // Only trials have no expected time by which they are begun or not.
             let is_first_of_trial = self.draw.round == 0 && warm_up.next() == 1;
             if is_first_of_trial && !WarmUp::fits(began.elapsed(), self.clock.left()) {
@@ -95,6 +97,8 @@ impl Bench<'_> {
                 Some(steady) => break steady.err().map(|it| it.to_string()),
             }
         };
-        Ok(Reached { invalid, readings: warm_up.readings(), only })
+        let mut readings = warm_up.readings();
+        readings.extend(limit.map(|bytes: u64| ("cgroup_limit_bytes".to_string(), Reading::Value(bytes as f64))));
+        Ok(Reached { invalid, readings, only })
     }
 }

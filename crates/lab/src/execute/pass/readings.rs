@@ -16,14 +16,13 @@ use crate::{
 };
 
 impl Bench<'_> {
-    /// Everything that was observed around a pass, under a limit on its memory in bytes where it had one.
+    /// Everything that was observed around a pass.
     pub(super) fn readings(
         &self,
         probes: Probes,
         link: &Link,
         done: &mut Done,
         work: &Work,
-        limit: Option<u64>,
     ) -> BTreeMap<String, Reading<f64>> {
         let mut readings = probes.stop(link.pid());
         if done.tally.threads > 1 {
@@ -45,7 +44,6 @@ impl Bench<'_> {
         }
         // Where the worker saw more than probes can, that holds.
         readings.append(&mut done.seen);
-        readings.extend(limit.map(|bytes| ("cgroup_limit_bytes".to_string(), Reading::Value(bytes as f64))));
         readings.extend(work.kind.readings(self, work.condition));
         if work.condition.state == State::Limited
             && let Some(Reading::Value(bytes)) = readings.get("device_read_bytes")
