@@ -68,8 +68,9 @@ fn what_a_worker_needs_for_its_buffers_is_not_taken_from_the_file() {
     let experiment = sandbox.write(
         "buffers.toml",
         "title = \"Large buffers\"\n[[compare]]\nworkload = \"random\"\nblock = \"1 MiB\"\nstate = \"limited\"\n\
-         consume = \"touch\"\nthreads = [1, 16]\nops = 128\n\
-         arms = [\"pread\", \"uring+queue_depth=32\", \"mmap+map-populate\"]\n",
+         consume = \"touch\"\nthreads = [1, 16]\nops = 128\narms = [\"pread\", \"uring+queue_depth=32\"]\n\
+         [[compare]]\nworkload = \"random\"\nblock = \"1 MiB\"\nstate = \"limited\"\n\
+         consume = \"touch\"\nops = 128\narms = [\"mmap+map-populate\"]\n",
     );
     let file = sandbox.file("file", FILE_BYTES as usize);
     let output = sandbox.run(&["run", &file, "-e", &experiment, "--rounds=1", "--budget=10m", "--json"]);

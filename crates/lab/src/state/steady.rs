@@ -1,5 +1,5 @@
-//! When state `limited` is reached: warm passes go on until two that follow each other miss the page cache alike. Pure: what
-//! each pass counted in, a decision out.
+//! When state `limited` is reached: warm passes go on until two that follow each other miss the page cache alike, or until
+//! the last ones show no trend. Pure: what each pass counted in, a decision out.
 //!
 //! Two numbers say how often a pass missed. *Device bytes per byte reached* is known of every pass; with read-ahead it
 //! includes bytes that no block asked for, so that it swings and may exceed 1. *Misses per block* counts how often blocks
@@ -9,6 +9,10 @@
 //! A random pass with offsets of its own tends to 1 − page cache / range from any start. But a cache that is still filling
 //! changes slowly: with passes of a few blocks, two neighbours are alike long before the end. So the warm passes must also
 //! have read in as much as the limit has room for.
+//!
+//! A pass of a few blocks misses by chance: of 16 blocks with a miss rate of 0.5, two passes lie 18 points apart on average.
+//! There two alike passes are a coincidence that may take a hundred passes. What tells a steady state from a filling one is
+//! then that the later passes miss neither more nor less than those before.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -18,6 +22,10 @@ use crate::runtime;
 
 /// How far two passes that follow each other may lie apart: two points, or so much of a rate above 1.
 const APART: f64 = 0.02;
+/// So many of the last passes show a trend, or none: the first half of them against the second.
+const TREND_PASSES: usize = 8;
+/// A trend is a difference of more standard errors.
+const TREND_ERRORS: f64 = 2.0;
 /// After more warm passes the state counts as not steady.
 const PASSES_MAX: usize = 1000;
 /// Fewer compare nothing, however long they take.
@@ -167,12 +175,25 @@ impl WarmUp {
         let fits = before.device_bytes_per_byte + last.device_bytes_per_byte == 0.0;
         let (before, last) = (before.rate(), last.rate());
         let alike = (before - last).abs() <= APART * before.max(last).max(1.0);
-        if alike && (fits || self.from_device >= self.memory_bytes) {
+        let filled = |times: f64| self.from_device >= times * self.memory_bytes;
+        if alike && (fits || filled(1.0)) || filled(2.0) && self.shows_no_trend() {
             return Some(Ok(()));
         }
         let passes = self.passes.len();
         let over = passes >= PASSES_MAX || (passes >= PASSES_MIN && took >= limit);
         over.then_some(Err(Unsteady { passes, took, last: [before, last], filling: alike }))
+    }
+
+    /// The means of both halves of the last passes differ by no more than passes differ among themselves.
+    fn shows_no_trend(&self) -> bool {
+        let Some(last) = self.passes.last_chunk::<TREND_PASSES>() else { return false };
+        let half = TREND_PASSES / 2;
+        let [(before, before_squares), (after, after_squares)] = [&last[..half], &last[half..]].map(|passes| {
+            let mean = passes.iter().map(Misses::rate).sum::<f64>() / half as f64;
+            (mean, passes.iter().map(|it| (it.rate() - mean).powi(2)).sum::<f64>())
+        });
+        let variance = (before_squares + after_squares) / (TREND_PASSES - 2) as f64;
+        (after - before).abs() <= TREND_ERRORS * (variance * 2.0 / half as f64).sqrt()
     }
 }
 
@@ -254,6 +275,19 @@ mod tests {
     }
 
     #[test]
+    fn passes_that_differ_by_chance_are_steady_once_they_show_no_trend() {
+        let chance = [0.6, 0.4, 0.7, 0.45, 0.55, 0.3, 0.65, 0.4];
+        let steady = |shares: &[f64], device_bytes| of(shares, device_bytes).steady(Duration::ZERO, LONG);
+        assert_eq!(steady(&chance, 1000.0), Some(Ok(())));
+        assert_eq!(steady(&chance[1..], 1000.0), None, "so few passes may hide a trend");
+        assert_eq!(steady(&chance, 100.0), None, "the cache is filling still");
+        let fewer = chance.map(|it| it * 0.1);
+        assert_eq!(steady(&[&chance[..4], &fewer[..4]].concat(), 1000.0), None, "fewer misses than before");
+        let falling: Vec<f64> = chance.iter().zip(0..).map(|(it, at)| it * 0.1 + 0.9 - 0.1 * f64::from(at)).collect();
+        assert_eq!(steady(&falling, 1000.0), None);
+    }
+
+    #[test]
     fn a_first_pass_shows_whether_the_others_and_a_timed_one_end_in_time() {
         let second = Duration::from_secs(1);
         assert!(WarmUp::fits(second, 3 * second) && WarmUp::fits(Duration::ZERO, Duration::ZERO));
@@ -277,7 +311,7 @@ mod tests {
         let unsteady = Unsteady { passes: 3, took: second, last: [0.5, 0.9], filling: false };
         assert_eq!(of(&shares, 1000.0).steady(second, second), Some(Err(unsteady)));
         let swings: Vec<f64> = (0..PASSES_MAX).map(|pass| (pass % 2) as f64).collect();
-        assert!(matches!(of(&swings, 1000.0).steady(second, LONG), Some(Err(Unsteady { passes: PASSES_MAX, .. }))));
+        assert!(matches!(of(&swings, 1.0).steady(second, LONG), Some(Err(Unsteady { passes: PASSES_MAX, .. }))));
         let filling = of(&[1.0, 1.0, 1.0], 1.0).steady(second, second);
         assert!(matches!(filling, Some(Err(Unsteady { filling: true, .. }))), "{filling:?}");
     }
