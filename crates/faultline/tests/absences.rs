@@ -51,6 +51,14 @@ fn each_crate_is_built_of_those_below_it_and_of_no_other() {
     }
 }
 
+/// An inlined instruction is faster than the call of a function, which programs pay for.
+#[test]
+fn system_calls_go_through_the_c_library() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let rustix = manifest.lines().find(|it| it.starts_with("rustix = ")).unwrap();
+    assert!(rustix.contains("\"use-libc\""), "{rustix}");
+}
+
 #[test]
 fn nothing_that_a_record_holds_is_an_estimate_or_a_finding() {
     let schema = Crate::read(&root().join("crates/schema/src"));
