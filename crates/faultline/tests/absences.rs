@@ -122,6 +122,7 @@ const ABSENCES: &[Absence] = &[
             "sys/src/follow/inject.rs",
             "sys/src/follow/touches.rs",
             "sys/src/pages.rs",
+            "worker/src/access/advised.rs",
             "worker/src/mapping.rs",
             "worker/src/method/mmap.rs",
             "worker/src/observe/model.rs",

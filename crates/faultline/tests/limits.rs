@@ -94,6 +94,7 @@ fn more_threads_than_there_is_room_for_fail_the_pass_with_the_reason() {
 /// The same number on every architecture but alpha.
 const IO_URING_SETUP: u32 = 425;
 const CACHESTAT: u32 = 451;
+const FADVISE: u32 = libc::SYS_fadvise64 as u32;
 
 /// Has one system call answer EPERM, as containers and hardened kernels do.
 fn without(call: u32, command: &mut Command) {
@@ -154,6 +155,28 @@ fn without_io_uring_the_ring_is_unavailable_with_the_reason_and_that_is_exit_cod
     let reason = report::words::reasons(&ring.reasons).unwrap();
     assert!(reason.contains("io_uring") && reason.contains("not allowed"), "{reason}");
     assert_eq!(document.record.samples.len(), 3, "read, its control and the mapping were measured");
+}
+
+#[test]
+fn advice_that_is_refused_makes_its_arm_unavailable_and_those_without_it_are_measured() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let advised = ["read+sequential", "pread+random", "pread+willneed"];
+    let methods = format!("--method=pread,read,{}", advised.join(","));
+    let mut command = sandbox.command(&short(&file, &[&methods, "--state=as-is", "--json"]));
+    without(FADVISE, &mut command);
+    let document = Running::new(command).end().expect(4).document();
+    for (arm, says) in advised.into_iter().zip(["SEQUENTIAL", "RANDOM", "WILLNEED"]) {
+        let cell = document.findings.cells.iter().find(|it| it.arm.short_name() == arm).unwrap();
+        assert_eq!(cell.status, Status::Skipped, "{cell:?}");
+        let reason = report::words::reasons(&cell.reasons).unwrap();
+        let expected = format!("posix_fadvise(POSIX_FADV_{says}): Operation not permitted");
+        assert!(reason.contains(&expected), "{reason}");
+    }
+    for arm in ["pread", "read"] {
+        let plain = document.findings.cells.iter().find(|it| it.arm.short_name() == arm).unwrap();
+        assert_ne!(plain.status, Status::Skipped, "{:?}", plain.reasons);
+    }
 }
 
 #[test]

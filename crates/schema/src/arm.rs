@@ -135,11 +135,11 @@ impl Arm {
     /// This arm without the options that act before the clock starts: arms that are equal in it execute the same code in
     /// the timed part of a pass.
     ///
-    /// In `mapped` and `locked` a file is mapped, advised and populated before the clock, and an untimed pass has brought
-    /// every page into the page table. Advice and populating decide how pages come in, and no page comes in after that.
+    /// In `mapped` and `locked` a file is opened or mapped, advised and populated before the clock, and an untimed pass has
+    /// brought every page into memory, and into the page table of what maps it. Advice and populating decide how pages come in, and no page comes in after that.
     pub fn at_work(&self, state: State) -> Arm {
         const BEFORE_THE_CLOCK: [&str; 3] = ["advice", "populate", "load"];
-        if !(state.is_held() && self.maps()) {
+        if !state.is_held() {
             return self.clone();
         }
         let mut timed = self.options.clone();
@@ -285,6 +285,10 @@ mod tests {
                 assert_eq!(at_work(name, state), format!("native/{name}"));
             }
         }
+        for advice in ["sequential", "random", "willneed"] {
+            assert_eq!(at_work(&format!("pread+{advice}"), State::Locked), "native/pread");
+            assert_eq!(at_work(&format!("read+{advice}"), State::Cached), format!("native/read+{advice}"));
+        }
         assert_eq!(at_work("jvm/segment+random", State::Mapped), "jvm/segment");
         assert_eq!(at_work("go/mmap+copy+random+populate-read", State::Mapped), "go/mmap+copy");
         for other in
@@ -307,7 +311,8 @@ mod tests {
         assert!(error("mmap+sequentail").contains("sequentail"));
         assert!(error("mmap+advice=sequentail").contains("did you mean \"sequential\"?"));
         assert!(error("uring+queue_depth=0").contains("from 1 to 4096"));
-        assert!(error("read+sequential").contains("takes no options"));
+        assert!(error("stdio+sequential").contains("takes no options"));
+        assert!(error("pread+advice=hugepage").contains("willneed"));
         assert!(error("mmap+random+sequential").contains("twice"));
         assert!(error("jvn/mmap").contains("unknown runtime"));
         assert!(error("jvm/mmap").contains("unknown method"), "each runtime has methods of its own");

@@ -141,7 +141,8 @@ fn jobs_that_make_no_sense_are_refused_with_words() {
     refused(&file, &[("range", r#"{"offset":1,"bytes":100}"#)], "ends beyond the file's 100 bytes");
     refused(&file, &[("range", r#"{"offset":18446744073709551615,"bytes":2}"#)], "ends beyond");
     refused(&file, &[("method", r#""nmap""#)], "did you mean \"mmap\"?");
-    refused(&file, &[("options", r#"{"advice":"random"}"#)], "takes no options");
+    refused(&file, &[("method", r#""stdio""#), ("options", r#"{"advice":"random"}"#)], "takes no options");
+    refused(&file, &[("options", r#"{"advice":"hugepage"}"#)], "option advice cannot be hugepage");
 }
 
 #[test]
@@ -198,6 +199,51 @@ fn the_loop_by_itself_is_timed_before_the_passes_and_not_with_each() {
     let [Reply::Prepared { .. }, Reply::Done(first), Reply::Done(second)] = &replies[..] else { panic!("{replies:?}") };
     assert!(first.seen["loop_bytes_per_s"].value().is_some());
     assert_eq!(first.seen, second.seen);
+}
+
+/// A file on disk that this user can evict, or why there is none.
+fn evictable(pages: u64) -> Result<(tempfile::NamedTempFile, sys::cache::Way), String> {
+    let file = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    std::fs::write(file.path(), vec![1; (pages * PAGE) as usize]).unwrap();
+    file.as_file().sync_all().unwrap();
+    let way = sys::cache::Way::Mincore;
+    way.prove(file.as_file()).map(|()| (file, way))
+}
+
+const PAGE: u64 = 4096;
+
+#[test]
+fn advice_decides_what_comes_in_beside_the_page_that_a_call_reads() {
+    const PAGES: u64 = 64;
+    let (file, way) = match evictable(PAGES) {
+        Ok(it) if rustix::param::page_size() as u64 == PAGE => it,
+        other => return println!("skipped: {:?}", other.err()),
+    };
+    let path = file.path().to_str().unwrap();
+    let resident = || way.resident_pages(file.as_file(), 0, PAGES * PAGE).unwrap();
+    let range = format!(r#"{{"offset":0,"bytes":{}}}"#, PAGES * PAGE);
+    for method in ["read", "pread"] {
+        let pages = |advice: &str| {
+            let evicted = sys::process::within(std::time::Duration::from_secs(60), || {
+                sys::cache::evict(file.as_file(), 0, 0).unwrap();
+                resident() == 0
+            });
+            assert!(evicted);
+            let method = format!("{method:?}");
+            let options = format!(r#"{{"advice":"{advice}"}}"#);
+            let job = [("method", &method[..]), ("options", &options), ("block_bytes", "4096"), ("ops", "1")];
+            let job = [&job[..], &[("range", &range)]].concat();
+            let replies = say(&[&prepare(path, &job), "{\"go\":{\"pass\":8}}\n"].concat());
+            assert!(matches!(&replies[..], [Reply::Prepared { .. }, Reply::Done(_)]), "{replies:?}");
+            resident()
+        };
+        assert_eq!(pages("random"), 1, "nothing is read ahead");
+        // The first page of a file is taken for the start of a scan.
+        assert!(pages("normal") <= pages("sequential").max(1), "the window is larger");
+        pages("willneed");
+        let is_whole = sys::process::within(std::time::Duration::from_secs(60), || resident() == PAGES);
+        assert!(is_whole, "{} of {PAGES} pages of the range came in", resident());
+    }
 }
 
 /// A worker prepares what it is asked for; what it may execute and write is said by its permit, which these do not have.

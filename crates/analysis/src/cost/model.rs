@@ -244,6 +244,7 @@ impl Adding<'_> {
     }
 
     fn read(&mut self) -> Result<(), NoCost> {
+        self.file_advice()?;
         let costs = self.costs;
         let call = costs.read_call_ns.ok_or(Operation::ReadCall)?;
         self.add(Cause::SystemCalls, Quantity::Reads, self.ops(), self.ops() * call);
@@ -268,6 +269,21 @@ impl Adding<'_> {
             self.add(Cause::Mapping, Quantity::OpenAndClose, 1.0, around.ok_or(Operation::Opening)?);
         }
         self.waiting(self.pass.resident_share())
+    }
+
+    /// Which advice has the account of none: that of random reads has them bring in what they ask for, with it and without,
+    /// and where every page is in memory nothing is read ahead. WILLNEED goes over the pages of the range when the file is
+    /// opened.
+    fn file_advice(&self) -> Result<(), NoCost> {
+        let state = self.pass.condition.state;
+        let is_in_memory = self.pass.resident_share() >= 1.0 && self.pass.capacity() >= 1.0;
+        match self.pass.arm.word("advice") {
+            "" | "normal" => Ok(()),
+            "willneed" if is_in_memory && state.is_held() => Ok(()),
+            "random" | "sequential" if is_in_memory => Ok(()),
+            "random" if self.is_random() => Ok(()),
+            advice => Err(Operation::Advice { advice: advice.into() }.into()),
+        }
     }
 
     fn mapping(&mut self) -> Result<(), NoCost> {

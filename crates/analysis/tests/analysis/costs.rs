@@ -963,6 +963,42 @@ fn question(arm: &str, workload: Workload, state: State) -> analysis::ForecastQu
 }
 
 #[test]
+fn advice_of_calls_has_an_account_where_it_changes_nothing_that_is_counted() {
+    let record = lab(&both_states("4 KiB"), |_, ns| ns).record;
+    let of = |arm: &str, workload, state| {
+        let forecast = analysis::forecast(&record, &question(arm, workload, state)).unwrap();
+        match &forecast.arms[0].seconds {
+            Reading::Value(seconds) => Ok(seconds.median),
+            Reading::Unavailable { unavailable } => Err(unavailable.clone()),
+        }
+    };
+    for (arm, workload, state) in [
+        ("pread+random", Workload::Random, State::Cold),
+        ("pread+random", Workload::Scan, State::Cached),
+        ("read+sequential", Workload::Scan, State::Cached),
+        ("pread+willneed", Workload::Random, State::Mapped),
+    ] {
+        let plain = arm.split('+').next().unwrap();
+        let (advised, plain) = (of(arm, workload, state).unwrap(), of(plain, workload, state).unwrap());
+        assert!((advised - plain).abs() < 1e-9, "{arm} {workload} {state}");
+    }
+    for (arm, workload, state) in [
+        ("pread+random", Workload::Scan, State::Cold),
+        ("read+sequential", Workload::Scan, State::Cold),
+        ("pread+sequential", Workload::Random, State::Cold),
+        ("pread+willneed", Workload::Random, State::Cold),
+        ("read+willneed", Workload::Scan, State::Cached),
+    ] {
+        let advice = arm.split('+').nth(1).unwrap().to_string();
+        assert_eq!(
+            of(arm, workload, state),
+            Err(NoCost::from(Operation::Advice { advice }).into()),
+            "{arm} {workload}"
+        );
+    }
+}
+
+#[test]
 fn a_scan_of_more_than_memory_holds_costs_read_and_mmap_what_the_device_costs() {
     let record = lab(&both_states("4 KiB"), |_, ns| ns).record;
     for arm in ["read", "pread", "mmap"] {

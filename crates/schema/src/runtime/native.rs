@@ -10,6 +10,13 @@ pub(super) const ADVICE: OptionSpec = OptionSpec {
     about: "madvise(2) after mapping",
     can: Can::Read,
 };
+/// Of methods that read by calls.
+const FILE_ADVICE: OptionSpec = OptionSpec {
+    name: "advice",
+    values: Values::Words(&["normal", "sequential", "random", "willneed"]),
+    about: "posix_fadvise(2) after opening",
+    can: Can::Read,
+};
 const POPULATE: OptionSpec = OptionSpec {
     name: "populate",
     values: Values::Words(&["no", "map-populate", "populate-read", "populate-write"]),
@@ -56,8 +63,11 @@ const WINDOW: OptionSpec = OptionSpec {
 
 /// In the order in which `faultline list methods` prints them.
 const METHODS: &[MethodSpec] = &[
-    MethodSpec::reads("read", "read(2) at the file's own position; lseek(2) before it when the workload jumps"),
-    MethodSpec::reads("pread", "pread(2) at an explicit offset"),
+    MethodSpec {
+        options: &[FILE_ADVICE],
+        ..MethodSpec::reads("read", "read(2) at the file's own position; lseek(2) before it when the workload jumps")
+    },
+    MethodSpec { options: &[FILE_ADVICE], ..MethodSpec::reads("pread", "pread(2) at an explicit offset") },
     MethodSpec::reads("stdio", "fread(3) with the C library's own buffer"),
     MethodSpec {
         name: "stdio-mmap",

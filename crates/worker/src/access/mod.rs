@@ -14,6 +14,7 @@ use crate::{
     task::{Fault, Task, at},
 };
 
+pub(crate) mod advised;
 pub(crate) mod positional;
 
 /// What the timed loop sees of a file.

@@ -5,7 +5,7 @@ use std::{fs::File, io, marker::PhantomData};
 
 use schema::Span;
 
-use super::{Access, Way, fill, open_plain, out_of_range};
+use super::{Access, Way, advised::Hint, fill, out_of_range};
 use crate::{
     buffer::Buffer,
     task::{Fault, Task},
@@ -28,10 +28,17 @@ impl Call for PreadCall {
 }
 
 /// The way of a method that is such a call.
-pub(crate) struct Positional<C>(PhantomData<C>);
+pub(crate) struct Positional<C> {
+    hint: Hint,
+    call: PhantomData<C>,
+}
 
 impl<C: Call> Positional<C> {
-    pub(crate) const WAY: Positional<C> = Positional(PhantomData);
+    pub(crate) const WAY: Positional<C> = Positional::advised(Hint::NONE);
+
+    pub(crate) const fn advised(hint: Hint) -> Positional<C> {
+        Positional { hint, call: PhantomData }
+    }
 }
 
 impl<C: Call> Way for Positional<C> {
@@ -44,7 +51,7 @@ impl<C: Call> Way for Positional<C> {
     }
 
     fn open(&self, task: &Task) -> Result<File, Fault> {
-        open_plain(task)
+        self.hint.open(task)
     }
 
     fn own(&self, _: &File, _: &mut Buffer) -> Result<(), Fault> {

@@ -2,9 +2,12 @@
 
 use super::Method;
 use crate::{
-    access::positional::{self, Positional},
+    access::{
+        advised::Hint,
+        positional::{Positional, PreadCall},
+    },
     session::{self, Session},
-    task::{Refusal, Task},
+    task::{Fault, Refusal, Task},
 };
 
 pub(super) struct Pread;
@@ -14,11 +17,12 @@ impl Method for Pread {
         "pread"
     }
 
-    fn support(&self, _: &Task) -> Result<(), String> {
-        Ok(())
+    fn support(&self, task: &Task) -> Result<(), String> {
+        Hint::new(task)?.support(task)
     }
 
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
-        session::prepare(Positional::<positional::PreadCall>::WAY, task)
+        let hint = Hint::new(&task).map_err(Fault::new)?;
+        session::prepare(Positional::<PreadCall>::advised(hint), task)
     }
 }

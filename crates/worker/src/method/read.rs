@@ -8,7 +8,7 @@ use schema::Span;
 
 use super::{Method, one_position};
 use crate::{
-    access::{Access, Way, fill, open_plain, out_of_range},
+    access::{Access, Way, advised::Hint, fill, out_of_range},
     buffer::Buffer,
     session::{self, Session},
     task::{Fault, Refusal, Task},
@@ -22,15 +22,21 @@ impl Method for Read {
     }
 
     fn support(&self, task: &Task) -> Result<(), String> {
-        one_position(task, "read")
+        one_position(task, "read")?;
+        Hint::new(task)?.support(task)
     }
 
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
-        session::prepare(Read, task)
+        let hint = Hint::new(&task).map_err(Fault::new)?;
+        session::prepare(ReadWay { hint }, task)
     }
 }
 
-impl Way for Read {
+struct ReadWay {
+    hint: Hint,
+}
+
+impl Way for ReadWay {
     type Shared = File;
     /// The position of the open file, which is used here alone.
     type Own = u64;
@@ -41,7 +47,7 @@ impl Way for Read {
     }
 
     fn open(&self, task: &Task) -> Result<File, Fault> {
-        open_plain(task)
+        self.hint.open(task)
     }
 
     fn own(&self, _: &File, _: &mut Buffer) -> Result<u64, Fault> {
