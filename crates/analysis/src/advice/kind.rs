@@ -23,7 +23,7 @@ pub(crate) fn is_advised(arm: &Arm, advice: &str) -> bool {
     arm.word("advice") == advice
 }
 
-fn is_plain(arm: &Arm) -> bool {
+pub(crate) fn is_plain(arm: &Arm) -> bool {
     matches!(arm.word("advice"), "" | "normal") && !populates(arm)
 }
 
@@ -48,6 +48,8 @@ pub(crate) fn how(recorded: &Arm, arm: &Arm) -> How {
         true if !is_plain(arm) => How::AsTheArm,
         true if recorded.maps() => How::PlainMapping,
         true => How::Mapping,
+        // That takes two lines.
+        false if recorded.maps() && !is_plain(arm) => How::AsTheArm,
         false if is_advised(arm, "random") => How::FadviseRandom,
         false if is_advised(arm, "sequential") => How::FadviseSequential,
         false if recorded.method == arm.method => How::PlainReads,
@@ -115,6 +117,8 @@ mod tests {
         let effort = |from: &str, to: &str| effort(&arm(from), &arm(to));
         assert_eq!(effort("mmap", "mmap+random"), Effort::E1);
         assert_eq!(effort("mmap+map-populate", "mmap"), Effort::E1);
+        assert_eq!(effort("pread", "pread+random"), Effort::E1);
+        assert_eq!(effort("read", "pread+random"), Effort::E2);
         assert_eq!(effort("mmap", "pread"), Effort::E2);
         assert_eq!(effort("read", "pread"), Effort::E2);
         assert_eq!(effort("pread", "mmap+sequential"), Effort::E2);
@@ -131,19 +135,37 @@ mod tests {
         assert_eq!(how("pread", "mmap"), How::Mapping);
         assert_eq!(how("mmap", "pread"), How::Pread);
         assert_eq!(how("read", "pread"), How::Pread);
+        assert_eq!(how("pread", "pread+random"), How::FadviseRandom);
+        assert_eq!(how("read", "read+sequential"), How::FadviseSequential);
+        assert_eq!(how("pread+sequential", "pread"), How::PlainReads);
+        assert_eq!(how("mmap", "pread+random"), How::AsTheArm);
         assert_eq!(how("pread", "uring+queue_depth=8"), How::InFlight { depth: 8 });
         assert_eq!(how("pread", "direct"), How::Direct);
     }
 
     #[test]
     fn a_program_is_like_the_arm_that_does_what_it_was_seen_to_do() {
-        let arms = ["pread", "mmap", "mmap+random", "mmap+populate-read", "uring", "direct"].map(arm);
+        let arms = [
+            "pread",
+            "pread+random",
+            "pread+sequential",
+            "mmap",
+            "mmap+random",
+            "mmap+populate-read",
+            "uring",
+            "direct",
+        ]
+        .map(arm);
         let names = |access: &Access| -> Vec<String> {
             done_by(access, arms.iter()).iter().map(|it| it.short_name().to_string()).collect()
         };
         let mut reads = Access::default();
         (0..1000).for_each(|_| reads.count_call("pread64", 4096, 4096, false));
         assert_eq!(names(&reads), ["pread"]);
+        for (hint, arm) in [("RANDOM", "pread+random"), ("SEQUENTIAL", "pread+sequential")] {
+            let hints = [(format!("posix_fadvise(POSIX_FADV_{hint})"), 1)].into();
+            assert_eq!(names(&Access { hints, ..reads.clone() }), [arm]);
+        }
         let mut maps = Access::default();
         maps.count_mapping(&MappingCount { count: 1, bytes: 1 << 30, ..MappingCount::default() });
         assert_eq!(names(&maps), ["mmap"]);

@@ -8,7 +8,7 @@ use schema::{
     observation::Access,
 };
 
-use super::kind::{is_advised, is_in_advance, populates};
+use super::kind::{is_advised, is_in_advance, is_plain, populates};
 
 /// What comes in is this many times what is touched.
 const MUCH_MORE: f64 = 4.0;
@@ -88,7 +88,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule {
         code: AdviceCode::M1,
         fires: |it| it.more_than(MUCH_MORE).filter(|_| it.maps() && it.is_cold()),
-        proposes: |_, arm| !is_in_advance(arm) && (!arm.maps() || is_advised(arm, "random")),
+        proposes: |_, arm| !is_in_advance(arm) && (is_advised(arm, "random") || (!arm.maps() && is_plain(arm))),
     },
     Rule {
         code: AdviceCode::M2,
@@ -96,7 +96,10 @@ pub(crate) const RULES: &[Rule] = &[
             let share = it.pattern.in_order_share();
             (it.maps() && it.is_cold() && share > Pattern::IN_ORDER).then_some(AdviceReason::InOrder { share })
         },
-        proposes: |_, arm| !is_in_advance(arm) && (!arm.maps() || is_advised(arm, "sequential") || populates(arm)),
+        proposes: |_, arm| {
+            let calls = !arm.maps() && is_plain(arm);
+            !is_in_advance(arm) && (calls || is_advised(arm, "sequential") || populates(arm))
+        },
     },
     Rule {
         code: AdviceCode::M4,
@@ -125,8 +128,11 @@ pub(crate) const RULES: &[Rule] = &[
                 !it.maps() && it.pattern.in_order_share() > Pattern::IN_ORDER && access_bytes <= SMALL_BUFFER_BYTES;
             is_small.then_some(AdviceReason::SmallInOrder { access_bytes })
         },
-        // Fewer calls for the same bytes.
-        proposes: |_, arm| arm.maps() && !is_advised(arm, "random"),
+        // Fewer calls for the same bytes; cold, a larger window.
+        proposes: |it, arm| match arm.maps() {
+            true => !is_advised(arm, "random"),
+            false => it.is_cold() && is_advised(arm, "sequential"),
+        },
     },
     Rule {
         code: AdviceCode::R3,
@@ -147,7 +153,7 @@ pub(crate) const RULES: &[Rule] = &[
             let jumps = reads - in_order;
             (!it.maps() && jumps > MOSTLY * reads).then_some(AdviceReason::Seeks { reads, jumps })
         },
-        proposes: |it, arm| !arm.maps() && !is_in_advance(arm) && arm.method != it.recorded.method,
+        proposes: |it, arm| !arm.maps() && is_plain(arm) && !is_in_advance(arm) && arm.method != it.recorded.method,
     },
 ];
 
@@ -278,6 +284,28 @@ mod tests {
         assert_eq!(fired(&of("read", 900)), [AdviceCode::R4]);
         assert_eq!(fired(&of("read", 400)), []);
         assert_eq!(fired(&of("pread64", 900)), []);
+    }
+
+    #[test]
+    fn advice_of_calls_is_proposed_where_it_changes_what_is_read_ahead() {
+        let pattern = pattern(FEW, 4096, FEW, 3);
+        let proposing = |recorded: &str, state, arm: &str| -> Vec<AdviceCode> {
+            let (recorded, arm): (Arm, Arm) = (recorded.parse().unwrap(), arm.parse().unwrap());
+            let evidence = Evidence {
+                state,
+                recorded: &recorded,
+                pattern: &pattern,
+                brought_in_bytes: None,
+                memory_bytes: GIB,
+                seen: None,
+            };
+            RULES.iter().filter(|it| (it.proposes)(&evidence, &arm)).map(|it| it.code).collect()
+        };
+        use AdviceCode::{M1, M2, M6, R2, R3};
+        assert_eq!(proposing("pread", State::Cold, "pread+random"), [M6, M1, R3]);
+        assert_eq!(proposing("read", State::Cold, "read+random"), [M6, M1, R3]);
+        assert_eq!(proposing("read", State::Cold, "read+sequential"), [M6, M2, R2]);
+        assert_eq!(proposing("read", State::Cached, "read+sequential"), [M6, M2], "cached, nothing is read ahead");
     }
 
     #[test]

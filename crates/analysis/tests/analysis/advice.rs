@@ -254,6 +254,43 @@ fn the_programs_own_switch_is_the_least_effort_and_is_held_against_the_predictio
     assert!((switched.predicted.unwrap().median - 80.0 / 32.0).abs() < 0.1);
 }
 
+/// Points by calls, of which read-ahead brings in three times as much.
+fn read_points() -> Plan {
+    Plan {
+        recorded: "pread",
+        replays: vec![
+            ("pread", [77.0, 0.4]),
+            ("pread+random", [29.0, 0.4]),
+            ("pread+sequential", [90.0, 0.4]),
+            ("mmap+random", [29.0, 0.4]),
+        ],
+        reach: Reach::Calls,
+        brought_in: 3.0 * 543.0 * 4096.0,
+        ..mapped_points()
+    }
+}
+
+#[test]
+fn calls_that_bring_in_too_much_are_to_be_advised_by_one_line() {
+    let [cold, _] = read_points().advice();
+    assert_eq!((cold.verdict, cold.code), (AdviceVerdict::Switch, AdviceCode::R3));
+    assert_eq!((cold.to.as_deref(), cold.effort), (Some("native/pread+random"), Some(Effort::E1)));
+    assert_eq!(cold.how, Some(How::FadviseRandom));
+    assert!(matches!(cold.because[..], [AdviceReason::BroughtIn { .. }]));
+    assert_eq!(cold.also.iter().map(|it| it.to.as_str()).collect::<Vec<_>>(), ["native/mmap+random"]);
+}
+
+#[test]
+fn a_switch_that_gives_advice_itself_is_like_the_arm_that_does() {
+    let mut plan = read_points();
+    let hints = [("posix_fadvise(POSIX_FADV_RANDOM)".to_string(), 1)].into();
+    plan.switch = Some(([34.0, 5.5], Access { hints, ..reads() }));
+    let [cold, _] = plan.advice();
+    assert_eq!((cold.to.as_deref(), cold.effort), (Some("native/pread+random"), Some(Effort::E0)));
+    let [switched] = &cold.switched[..] else { panic!("{:?}", cold.switched) };
+    assert_eq!(switched.like.as_deref(), Some("native/pread+random"));
+}
+
 #[test]
 fn a_switch_that_gains_nothing_contradicts_the_replay() {
     let mut plan = mapped_points();

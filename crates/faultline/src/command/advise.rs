@@ -33,6 +33,8 @@ use crate::{
 
 /// Beside what the command did. What goes around the page cache, and what is in flight, needs the offsets in advance.
 const ARMS: [&str; 6] = ["pread", "mmap", "mmap+random", "mmap+sequential", "mmap+populate-read", "uring"];
+/// Of what a command does by calls: one hint more.
+const HINTS: [&str; 2] = ["random", "sequential"];
 /// For accesses that allow it.
 const ALIGNED_ARM: &str = "direct";
 const ALIGNMENT: u64 = 4096;
@@ -329,7 +331,7 @@ fn reach(of: &FileSummary) -> Reach {
 /// The arm that does what the command did.
 fn recorded(counts: Option<&Access>, pattern: &Pattern, reach: &Reach) -> String {
     match (reach, counts) {
-        (Reach::Calls, Some(counts)) if !counts.calls.is_empty() => calls(counts).into(),
+        (Reach::Calls, Some(counts)) if !counts.calls.is_empty() => calls(counts),
         (Reach::Calls, _) if pattern.in_order_share() > Pattern::IN_ORDER => "read".into(),
         (Reach::Calls, _) => "pread".into(),
         (_, Some(counts)) => mapping(counts),
@@ -337,24 +339,30 @@ fn recorded(counts: Option<&Access>, pattern: &Pattern, reach: &Reach) -> String
     }
 }
 
-fn calls(counts: &Access) -> &'static str {
+fn calls(counts: &Access) -> String {
     if counts.opens_direct > 0 {
-        return "direct";
+        return "direct".into();
     }
     let positioned = |name: &str| matches!(name, "read" | "readv");
     let bytes = |at_position: bool| -> u64 {
         counts.calls.iter().filter(|(name, _)| positioned(name) == at_position).map(|it| it.1.bytes).sum()
     };
-    if bytes(true) > bytes(false) { "read" } else { "pread" }
+    let method = if bytes(true) > bytes(false) { "read" } else { "pread" };
+    format!("{method}{}", advice(counts, "posix_fadvise(POSIX_FADV"))
+}
+
+/// The option of an arm that gives the same advice.
+fn advice(counts: &Access, call: &str) -> &'static str {
+    let hinted = |hint: &str| counts.hints.contains_key(&format!("{call}_{hint})"));
+    let advice = [("RANDOM", "+random"), ("SEQUENTIAL", "+sequential"), ("WILLNEED", "+willneed")];
+    advice.into_iter().find(|it| hinted(it.0)).map_or("", |it| it.1)
 }
 
 fn mapping(counts: &Access) -> String {
-    let hinted = |hint: &str| counts.hints.contains_key(&format!("madvise(MADV_{hint})"));
-    let advice = [("RANDOM", "+random"), ("SEQUENTIAL", "+sequential"), ("WILLNEED", "+willneed")];
-    let advice = advice.into_iter().find(|it| hinted(it.0)).map_or("", |it| it.1);
+    let advice = advice(counts, "madvise(MADV");
     let populate = match () {
         () if counts.mappings.iter().any(|it| it.populate) => "+map-populate",
-        () if hinted("POPULATE_READ") => "+populate-read",
+        () if counts.hints.contains_key("madvise(MADV_POPULATE_READ)") => "+populate-read",
         () => "",
     };
     format!("mmap{advice}{populate}")
@@ -388,7 +396,7 @@ fn experiment(args: &AdviseArgs, known: &Known) -> Result<Experiment> {
     };
     for state in states {
         let consumes = if state == State::Cold { vec![usual] } else { vec![usual, other] };
-        replays.push(replay(known, state, &consumes)?);
+        replays.push(replay(known, state, &consumes, !args.switch.is_empty())?);
     }
     let commands = if args.once { Vec::new() } else { commands.comparisons };
     let comparisons =
@@ -397,11 +405,11 @@ fn experiment(args: &AdviseArgs, known: &Known) -> Result<Experiment> {
         name: "advise".into(),
         title: "What to change about how a command reaches its file".into(),
         comparisons,
-        ..replay(known, State::Cached, &[usual])?
+        ..replay(known, State::Cached, &[usual], false)?
     })
 }
 
-fn replay(known: &Known, state: State, consumes: &[Consume]) -> Result<Experiment> {
+fn replay(known: &Known, state: State, consumes: &[Consume], is_switched: bool) -> Result<Experiment> {
     let also = known.is_aligned.then_some(ALIGNED_ARM);
     let recorded = known.recorded.short_name();
     let pattern = &known.advised.pattern;
@@ -409,13 +417,14 @@ fn replay(known: &Known, state: State, consumes: &[Consume]) -> Result<Experimen
     // Cold, passes are slow, and what brings in more than is touched cannot be the answer; nor, cached, can the device.
     let in_vain = |arm: &str| match (state, arm) {
         (State::Cold, "mmap+populate-read") => touched < Pattern::LITTLE,
-        (State::Cold, "mmap+sequential") => order < Pattern::ANYWHERE,
-        (State::Cold, "mmap+random") => order > Pattern::IN_ORDER && touched > Pattern::LITTLE,
+        (State::Cold, arm) if arm.ends_with("+sequential") => order < Pattern::ANYWHERE,
+        (State::Cold, arm) if arm.ends_with("+random") => order > Pattern::IN_ORDER && touched > Pattern::LITTLE,
         (State::Cached, ALIGNED_ARM) => true,
         _ => false,
     };
     let is_tried = |it: &&str| *it != recorded && !in_vain(it);
-    let others = ARMS.into_iter().chain(also).filter(is_tried);
+    let hinted = hinted(known, state, is_switched);
+    let others = ARMS.into_iter().chain(hinted.iter().map(String::as_str)).chain(also).filter(is_tried);
     let arms: Vec<String> = std::iter::once(recorded).chain(others).map(|it| format!("{it:?}")).collect();
     let consumes: Vec<String> = consumes.iter().map(|it| format!("\"{it}\"")).collect();
     let text = format!(
@@ -429,6 +438,20 @@ fn replay(known: &Known, state: State, consumes: &[Consume]) -> Result<Experimen
         compare.trace = Some(TraceAsked::Read(known.traced.clone()));
     }
     Ok(experiment)
+}
+
+/// Calls with advice, and those of a command that gives it without: cold, where something is read ahead, and beside a switch, which may be that advice.
+fn hinted(known: &Known, state: State, is_switched: bool) -> Vec<String> {
+    let (is_by_calls, method) = match known.recorded.method.as_str() {
+        method @ ("read" | "pread") => (true, method),
+        _ => (false, "pread"),
+    };
+    // Without advice, `pread` is replayed anyway.
+    let plain = (method == "read").then(|| method.to_string());
+    match is_switched || (is_by_calls && state == State::Cold) {
+        true => HINTS.map(|hint| format!("{method}+{hint}")).into_iter().chain(plain).collect(),
+        false => Vec::new(),
+    }
 }
 
 fn outcome(measured: &RunResult) -> Exit {
