@@ -223,21 +223,26 @@ fn advice_decides_what_comes_in_beside_the_page_that_a_call_reads() {
     let resident = || way.resident_pages(file.as_file(), 0, PAGES * PAGE).unwrap();
     let range = format!(r#"{{"offset":0,"bytes":{}}}"#, PAGES * PAGE);
     for method in ["read", "pread"] {
-        let pages = |advice: &str| {
+        let pages_of = |options: &str, range: &str| {
             let evicted = sys::process::within(std::time::Duration::from_secs(60), || {
                 sys::cache::evict(file.as_file(), 0, 0).unwrap();
                 resident() == 0
             });
             assert!(evicted);
             let method = format!("{method:?}");
-            let options = format!(r#"{{"advice":"{advice}"}}"#);
-            let job = [("method", &method[..]), ("options", &options), ("block_bytes", "4096"), ("ops", "1")];
-            let job = [&job[..], &[("range", &range)]].concat();
+            let job = [("method", &method[..]), ("options", options), ("block_bytes", "4096"), ("ops", "1")];
+            let job = [&job[..], &[("range", range)]].concat();
             let replies = say(&[&prepare(path, &job), "{\"go\":{\"pass\":8}}\n"].concat());
             assert!(matches!(&replies[..], [Reply::Prepared { .. }, Reply::Done(_)]), "{replies:?}");
             resident()
         };
+        let pages = |advice: &str| pages_of(&format!(r#"{{"advice":"{advice}"}}"#), &range);
         assert_eq!(pages("random"), 1, "nothing is read ahead");
+        if method == "pread" {
+            let buffered = r#"{"advice":"random","buffer_kib":64}"#;
+            assert_eq!(pages_of(buffered, &range), 16, "one call fills the buffer");
+            assert_eq!(pages_of(buffered, r#"{"offset":8192,"bytes":20480}"#), 5, "and reads nothing beyond its range");
+        }
         // The first page of a file is taken for the start of a scan.
         assert!(pages("normal") <= pages("sequential").max(1), "the window is larger");
         pages("willneed");

@@ -245,6 +245,9 @@ impl Adding<'_> {
 
     fn read(&mut self) -> Result<(), NoCost> {
         self.file_advice()?;
+        if self.pass.arm.number("buffer_kib").is_some_and(|it| it > 0) {
+            return Err(Operation::Method { method: self.pass.arm.short_name().into() }.into());
+        }
         let costs = self.costs;
         let call = costs.read_call_ns.ok_or(Operation::ReadCall)?;
         self.add(Cause::SystemCalls, Quantity::Reads, self.ops(), self.ops() * call);

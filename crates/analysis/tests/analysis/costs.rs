@@ -996,6 +996,9 @@ fn advice_of_calls_has_an_account_where_it_changes_nothing_that_is_counted() {
             "{arm} {workload}"
         );
     }
+    let buffered = "pread+buffer_kib=128";
+    let why = NoCost::from(Operation::Method { method: buffered.into() });
+    assert_eq!(of(buffered, Workload::Scan, State::Cached), Err(why.into()));
 }
 
 #[test]

@@ -17,6 +17,12 @@ const FILE_ADVICE: OptionSpec = OptionSpec {
     about: "posix_fadvise(2) after opening",
     can: Can::Read,
 };
+const BUFFER: OptionSpec = OptionSpec {
+    name: "buffer_kib",
+    values: Values::Number { min: 4, max: 16_384, default: 0 },
+    about: "KiB that a call reads at least, where the range goes as far; what lies in the buffer needs no call",
+    can: Can::Read,
+};
 const POPULATE: OptionSpec = OptionSpec {
     name: "populate",
     values: Values::Words(&["no", "map-populate", "populate-read", "populate-write"]),
@@ -67,7 +73,7 @@ const METHODS: &[MethodSpec] = &[
         options: &[FILE_ADVICE],
         ..MethodSpec::reads("read", "read(2) at the file's own position; lseek(2) before it when the workload jumps")
     },
-    MethodSpec { options: &[FILE_ADVICE], ..MethodSpec::reads("pread", "pread(2) at an explicit offset") },
+    MethodSpec { options: &[FILE_ADVICE, BUFFER], ..MethodSpec::reads("pread", "pread(2) at an explicit offset") },
     MethodSpec::reads("stdio", "fread(3) with the C library's own buffer"),
     MethodSpec {
         name: "stdio-mmap",

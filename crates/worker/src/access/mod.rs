@@ -15,6 +15,7 @@ use crate::{
 };
 
 pub(crate) mod advised;
+pub(crate) mod buffered;
 pub(crate) mod positional;
 
 /// What the timed loop sees of a file.

@@ -4,6 +4,7 @@ use super::Method;
 use crate::{
     access::{
         advised::Hint,
+        buffered::Buffered,
         positional::{Positional, PreadCall},
     },
     session::{self, Session},
@@ -23,6 +24,12 @@ impl Method for Pread {
 
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
         let hint = Hint::new(&task).map_err(Fault::new)?;
-        session::prepare(Positional::<PreadCall>::advised(hint), task)
+        match task.arm.number("buffer_kib").unwrap_or(0) {
+            0 => session::prepare(Positional::<PreadCall>::advised(hint), task),
+            kib => {
+                let end = task.pattern.range.end();
+                session::prepare(Buffered { hint, bytes: kib as usize * 1024, end }, task)
+            }
+        }
     }
 }
