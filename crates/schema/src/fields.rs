@@ -55,11 +55,14 @@ pub const FIELDS: &[Field] = &[
         name: "workload",
         role: Role::Asked,
         of: |_| true,
-        same: |a, b| a.workload == b.workload,
+        same: |a, b| a.workload == b.workload && accesses(a).zip(accesses(b)).is_none_or(|(a, b)| a == b),
         words: Condition::work,
-        read: |it, text| {
-            let is_of_trace = text.starts_with("replay of ") && text.contains(" access");
-            set(&mut it.workload, if is_of_trace { Some(Workload::Replay) } else { text.parse().ok() })
+        read: |it, text| match replayed(text) {
+            Some(accesses) => {
+                it.trace.get_or_insert_with(no_trace).accesses = accesses;
+                set(&mut it.workload, Some(Workload::Replay))
+            }
+            None => set(&mut it.workload, text.parse().ok()),
         },
         columns: &[("workload", |it| it.workload.to_string())],
     },
@@ -243,17 +246,10 @@ pub const FIELDS: &[Field] = &[
         same: |a, b| trace(a) == trace(b),
         words: |it| trace(it).map_or(String::new(), |(digest, file)| format!("trace {digest} file {file}")),
         read: |it, text| {
+            let known = it.trace.clone().unwrap_or_else(no_trace);
             let read = |text: &str| {
                 let (digest, file) = text.split_once(" file ")?;
-                let traced = Traced {
-                    digest: digest.into(),
-                    file: file.parse().ok()?,
-                    accesses: 0,
-                    bytes: 0,
-                    longest_bytes: 0,
-                    end_bytes: 0,
-                };
-                Some(Some(traced))
+                Some(Some(Traced { digest: digest.into(), file: file.parse().ok()?, ..known }))
             };
             set(&mut it.trace, text.strip_prefix("trace ").and_then(read))
         },
@@ -461,6 +457,21 @@ fn storage(text: &str) -> Option<Option<Storage>> {
     Some(Some(storage))
 }
 
+/// How many accesses a replay makes, where that is known.
+fn accesses(condition: &Condition) -> Option<u64> {
+    condition.trace.as_ref().map(|it| it.accesses).filter(|&it| it > 0)
+}
+
+/// The number of `Condition::work`, with or without its commas.
+fn replayed(text: &str) -> Option<u64> {
+    number(&text.strip_prefix("replay of ")?.replace(',', ""), &[" accesses", " access"])
+}
+
+/// Of which nothing is known yet.
+fn no_trace() -> Traced {
+    Traced { digest: String::new(), file: 0, accesses: 0, bytes: 0, longest_bytes: 0, end_bytes: 0 }
+}
+
 /// Which accesses a replay makes.
 fn trace(condition: &Condition) -> Option<(&str, u32)> {
     condition.trace.as_ref().map(|it| (it.short(), it.file))
@@ -556,6 +567,10 @@ mod tests {
         let (one, other) = (of_trace("0123456789abcdef"), of_trace("0123456789abffff"));
         assert_eq!(one.label(), "replay of 19,616 accesses as-is");
         assert!(filter("replay of 19,616 accesses as-is").selects(&one));
+        assert!(filter("replay of 19616 accesses").selects(&one) && filter("replay").selects(&one));
+        assert!(!filter("replay of 19,617 accesses").selects(&one), "that is another replay");
+        assert!(filter("replay of 19,616 accesses trace 0123456789ab file 1").selects(&one));
+        assert!(!filter("trace 0123456789ac file 1 replay of 19,616 accesses").selects(&one));
         assert!(!filter("replay").selects(&Condition::plain(1 << 20)) && !filter("random").selects(&one));
         let differ = differences(Role::Asked, &one, &of_trace("f"));
         let words: Vec<(&str, &str)> = differ.iter().map(|it| (it.1.as_str(), it.2.as_str())).collect();
