@@ -86,7 +86,7 @@ fn a_worker_that_is_stopped_for_300_ms_was_late_for_every_deadline_in_it() {
             let before = ticks(pid);
             link.go(job.pass, LIMIT).unwrap();
             job.ops *= 4;
-            if ticks(pid) - before >= 40 {
+            if ticks(pid) - before >= 16 {
                 break;
             }
         }
@@ -94,7 +94,7 @@ fn a_worker_that_is_stopped_for_300_ms_was_late_for_every_deadline_in_it() {
         let (before, is_over) = (ticks(pid), AtomicBool::new(false));
         let done = std::thread::scope(|scope| {
             scope.spawn(|| {
-                while ticks(pid) < before + 10 {
+                while ticks(pid) < before + 4 {
                     assert!(!is_over.load(Ordering::Relaxed), "{}: the pass was over first", worker.name);
                     std::thread::sleep(Duration::from_millis(1));
                 }
