@@ -1,6 +1,12 @@
 //! How the page cache came to hold the file: a part of the condition.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::Write,
+    thread,
+    time::Duration,
+};
 
 use schema::{
     Bytes, Fill, Skip, Span, State, Workload,
@@ -98,6 +104,34 @@ fn a_file_is_measured_as_it_was_found_before_anything_evicts_it() {
     let (found, others) = record.samples.split_at(first_other);
     assert!(found.iter().all(|it| matches!(it.outcome, Outcome::Ok { .. })) && found.len() == 3, "{found:?}");
     assert!(others.iter().all(|it| fill_of(it.cell) == Some(Fill::Random)));
+}
+
+/// As a reclaim scheme takes it, which some machines have.
+#[test]
+fn a_page_that_leaves_the_page_cache_costs_a_file_as_it_was_found_a_pass_and_not_the_run() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.at("file");
+    let mut written = fs::File::create(&path).unwrap();
+    // In folios of a page, so that one alone can be evicted.
+    (0..1024).for_each(|page: u64| written.write_all(&[page as u8; 4096]).unwrap());
+    written.sync_all().unwrap();
+    let few = ["--fill=found", "--workload=scan", "--block=64KiB", "--method=pread", "--rounds=40", "--json"];
+    let mut running = sandbox.start(&[&["run", &path, "--state=cached", "--budget=60s"], &few[..]].concat());
+    let workers = format!("/proc/{0}/task/{0}/children", running.pid());
+    // The file was looked at before the first worker starts.
+    running.until(|| fs::read_to_string(&workers).ok().filter(|it| !it.is_empty()));
+    let file = fs::File::open(&path).unwrap();
+    while !running.has_ended() {
+        sys::cache::evict(&file, 7 * 4096, 4096).unwrap();
+        thread::sleep(Duration::from_millis(50));
+    }
+    let record = running.end().document().record;
+    if record.samples.is_empty() {
+        println!("skipped: the file was not found in the page cache: {:?}", record.cells[0].skipped);
+        return;
+    }
+    let failed: Vec<_> = record.samples.iter().filter(|it| matches!(it.outcome, Outcome::Failed { .. })).collect();
+    assert!(failed.is_empty(), "{failed:?}");
 }
 
 #[test]

@@ -23,6 +23,8 @@ use crate::{
 
 /// Of the budget, for one fill that reads page by page.
 const SHARE_OF_FILL: f64 = 0.1;
+/// Of the pages of a file as it was found, so many may have left the page cache and be read again.
+const LOST_MOST: f64 = 0.01;
 /// Of a device whose ceiling is not known.
 const RANDOM_OPS_PER_S: f64 = 10_000.0;
 
@@ -112,6 +114,25 @@ impl Bench<'_> {
         if let Err(Trouble::Unavailable(reason) | Trouble::Failed(reason)) = looked {
             self.unfit_as_found = Some(reason);
         }
+    }
+
+    /// A file as it was found cannot be made anew, and a reclaim scheme may take single pages of it. A few of them are read
+    /// again, without read-ahead; whether the folios are those that were found is looked at afterwards.
+    pub(super) fn is_found_again(&self, filled: &Filled) -> bool {
+        if filled.fill != Fill::Found {
+            return false;
+        }
+        let is_few = |it: Resident| (it.of - it.pages.min(it.of)) as f64 <= LOST_MOST * it.of as f64;
+        let brings = || {
+            let stop = self.stop.interrupted;
+            fill::bring_in_target(self.target, filled.range, Fill::Random, Order::Requests, stop).is_ok()
+        };
+        let is_the_fill = || {
+            let was = filled.noted.folios.as_ref()?;
+            let is = FolioSizes::at(self.target, filled.range).folios()?;
+            Some(fill::changed_share(was, &is)? <= fill::may_change(was))
+        };
+        state::known(&self.target.residency(filled.range)).is_ok_and(is_few) && brings() && is_the_fill() == Some(true)
     }
 
     /// Verifies a fill and notes it, once for what may be made anew before each pass.
