@@ -277,6 +277,10 @@ pub enum How {
     Mapping,
     FadviseRandom,
     FadviseSequential,
+    /// Fewer and larger reads for the same accesses.
+    LargerBuffer {
+        kib: u32,
+    },
     PlainReads,
     InFlight {
         depth: u32,

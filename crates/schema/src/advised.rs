@@ -68,6 +68,8 @@ impl Pattern {
     pub const ANYWHERE: f64 = 0.2;
     /// Of the file: less is little.
     pub const LITTLE: f64 = 0.3;
+    /// Accesses of so many bytes cost more by their number than by their size.
+    pub const SMALL_BYTES: f64 = 8192.0;
 
     pub fn touched_bytes(&self) -> f64 {
         self.distinct_pages.saturating_mul(self.page_bytes) as f64
@@ -76,6 +78,24 @@ impl Pattern {
     /// Of the file.
     pub fn touched_share(&self) -> f64 {
         (self.touched_bytes() / self.file_bytes.max(1) as f64).min(1.0)
+    }
+
+    /// Of the access in the middle; 0 without one.
+    pub fn access_bytes(&self) -> f64 {
+        let all = self.sizes.iter().map(|it| it.events as f64).sum::<f64>();
+        let mut sizes = self.sizes.clone();
+        sizes.sort_by_key(|it| it.value);
+        let mut before = 0.0;
+        let middle = sizes.iter().find(|it| {
+            before += it.events as f64;
+            before * 2.0 >= all
+        });
+        middle.map_or(0.0, |it| it.value as f64)
+    }
+
+    /// Small accesses that follow each other: a larger buffer makes fewer calls of them.
+    pub fn is_small_in_order(&self) -> bool {
+        self.in_order_share() > Pattern::IN_ORDER && self.access_bytes() <= Pattern::SMALL_BYTES
     }
 
     /// Of the accesses, those that begin where the one before them ended.

@@ -23,14 +23,21 @@ pub(crate) fn is_advised(arm: &Arm, advice: &str) -> bool {
     arm.word("advice") == advice
 }
 
+/// Of calls: how much of the file each brings in, where that is more than is asked for.
+pub(crate) fn buffer_kib(arm: &Arm) -> Option<u32> {
+    arm.number("buffer_kib").filter(|&it| it > 0)
+}
+
 pub(crate) fn is_plain(arm: &Arm) -> bool {
-    matches!(arm.word("advice"), "" | "normal") && !populates(arm)
+    matches!(arm.word("advice"), "" | "normal") && !populates(arm) && buffer_kib(arm).is_none()
 }
 
 pub(crate) fn effort(recorded: &Arm, arm: &Arm) -> Effort {
     match () {
         () if is_in_advance(arm) => Effort::E3,
         () if recorded.method == arm.method => Effort::E1,
+        // The program goes on reading as it does, out of the buffer.
+        () if buffer_kib(arm).is_some() && !recorded.maps() => Effort::E1,
         () => Effort::E2,
     }
 }
@@ -38,6 +45,9 @@ pub(crate) fn effort(recorded: &Arm, arm: &Arm) -> Effort {
 pub(crate) fn how(recorded: &Arm, arm: &Arm) -> How {
     if let Some(depth) = arm.number("queue_depth") {
         return How::InFlight { depth };
+    }
+    if let (Some(kib), false) = (buffer_kib(arm), recorded.maps()) {
+        return How::LargerBuffer { kib };
     }
     match arm.maps() {
         _ if arm.is_direct() => How::Direct,
@@ -90,7 +100,7 @@ impl Seen {
         let is_populated = !matches!(arm.word("populate"), "" | "no");
         let in_flight = arm.number("queue_depth").is_some();
         let options = (arm.maps(), arm.is_direct(), advice, is_populated, in_flight);
-        options == (self.maps, self.direct, self.advice, self.populates, false)
+        options == (self.maps, self.direct, self.advice, self.populates, false) && buffer_kib(arm).is_none()
     }
 }
 
@@ -119,6 +129,7 @@ mod tests {
         assert_eq!(effort("mmap+map-populate", "mmap"), Effort::E1);
         assert_eq!(effort("pread", "pread+random"), Effort::E1);
         assert_eq!(effort("read", "pread+random"), Effort::E2);
+        assert_eq!(effort("read", "pread+buffer_kib=128"), Effort::E1);
         assert_eq!(effort("mmap", "pread"), Effort::E2);
         assert_eq!(effort("read", "pread"), Effort::E2);
         assert_eq!(effort("pread", "mmap+sequential"), Effort::E2);
@@ -139,6 +150,8 @@ mod tests {
         assert_eq!(how("read", "read+sequential"), How::FadviseSequential);
         assert_eq!(how("pread+sequential", "pread"), How::PlainReads);
         assert_eq!(how("mmap", "pread+random"), How::AsTheArm);
+        assert_eq!(how("read", "pread+buffer_kib=128"), How::LargerBuffer { kib: 128 });
+        assert_eq!(how("mmap", "pread+buffer_kib=128"), How::AsTheArm);
         assert_eq!(how("pread", "uring+queue_depth=8"), How::InFlight { depth: 8 });
         assert_eq!(how("pread", "direct"), How::Direct);
     }
@@ -149,6 +162,7 @@ mod tests {
             "pread",
             "pread+random",
             "pread+sequential",
+            "pread+buffer_kib=128",
             "mmap",
             "mmap+random",
             "mmap+populate-read",

@@ -8,7 +8,7 @@ use schema::{
     observation::Access,
 };
 
-use super::kind::{is_advised, is_in_advance, is_plain, populates};
+use super::kind::{buffer_kib, is_advised, is_in_advance, is_plain, populates};
 
 /// What comes in is this many times what is touched.
 const MUCH_MORE: f64 = 4.0;
@@ -19,7 +19,6 @@ const ALL: f64 = 0.8;
 /// Each byte is read so often.
 const AGAIN: f64 = 4.0;
 const SMALL_BYTES: f64 = 4096.0;
-const SMALL_BUFFER_BYTES: f64 = 8192.0;
 /// Of the reads of a file's own position.
 const MOSTLY: f64 = 0.5;
 
@@ -38,19 +37,6 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// Of the access in the middle.
-    fn access_bytes(&self) -> f64 {
-        let all = self.pattern.sizes.iter().map(|it| it.events as f64).sum::<f64>();
-        let mut sizes = self.pattern.sizes.clone();
-        sizes.sort_by_key(|it| it.value);
-        let mut before = 0.0;
-        let middle = sizes.iter().find(|it| {
-            before += it.events as f64;
-            before * 2.0 >= all
-        });
-        middle.map_or(0.0, |it| it.value as f64)
-    }
-
     fn maps(&self) -> bool {
         self.recorded.maps()
     }
@@ -113,7 +99,7 @@ pub(crate) const RULES: &[Rule] = &[
         code: AdviceCode::R1,
         fires: |it| {
             let times = it.pattern.bytes as f64 / it.pattern.touched_bytes().max(1.0);
-            let access_bytes = it.access_bytes();
+            let access_bytes = it.pattern.access_bytes();
             let is_hot = !it.maps() && !it.is_cold() && times > AGAIN && access_bytes <= SMALL_BYTES;
             let fits = it.pattern.file_bytes <= it.memory_bytes;
             (is_hot && fits).then_some(AdviceReason::Again { times, access_bytes })
@@ -123,15 +109,13 @@ pub(crate) const RULES: &[Rule] = &[
     Rule {
         code: AdviceCode::R2,
         fires: |it| {
-            let access_bytes = it.access_bytes();
-            let is_small =
-                !it.maps() && it.pattern.in_order_share() > Pattern::IN_ORDER && access_bytes <= SMALL_BUFFER_BYTES;
-            is_small.then_some(AdviceReason::SmallInOrder { access_bytes })
+            let is_small = !it.maps() && it.pattern.is_small_in_order();
+            is_small.then(|| AdviceReason::SmallInOrder { access_bytes: it.pattern.access_bytes() })
         },
         // Fewer calls for the same bytes; cold, a larger window.
         proposes: |it, arm| match arm.maps() {
             true => !is_advised(arm, "random"),
-            false => it.is_cold() && is_advised(arm, "sequential"),
+            false => buffer_kib(arm).is_some() || it.is_cold() && is_advised(arm, "sequential"),
         },
     },
     Rule {
@@ -306,6 +290,7 @@ mod tests {
         assert_eq!(proposing("read", State::Cold, "read+random"), [M6, M1, R3]);
         assert_eq!(proposing("read", State::Cold, "read+sequential"), [M6, M2, R2]);
         assert_eq!(proposing("read", State::Cached, "read+sequential"), [M6, M2], "cached, nothing is read ahead");
+        assert_eq!(proposing("read", State::Cached, "pread+buffer_kib=128"), [M6, R2], "fewer calls, in any state");
     }
 
     #[test]

@@ -35,6 +35,8 @@ use crate::{
 const ARMS: [&str; 6] = ["pread", "mmap", "mmap+random", "mmap+sequential", "mmap+populate-read", "uring"];
 /// Of what a command does by calls: one hint more.
 const HINTS: [&str; 2] = ["random", "sequential"];
+/// Of small calls in order: fewer of them.
+const BUFFERED_ARM: &str = "pread+buffer_kib=128";
 /// For accesses that allow it.
 const ALIGNED_ARM: &str = "direct";
 const ALIGNMENT: u64 = 4096;
@@ -424,7 +426,9 @@ fn replay(known: &Known, state: State, consumes: &[Consume], is_switched: bool) 
     };
     let is_tried = |it: &&str| *it != recorded && !in_vain(it);
     let hinted = hinted(known, state, is_switched);
-    let others = ARMS.into_iter().chain(hinted.iter().map(String::as_str)).chain(also).filter(is_tried);
+    let buffered = (!known.recorded.maps() && pattern.is_small_in_order()).then_some(BUFFERED_ARM);
+    let hinted = hinted.iter().map(String::as_str);
+    let others = ARMS.into_iter().chain(hinted).chain(buffered).chain(also).filter(is_tried);
     let arms: Vec<String> = std::iter::once(recorded).chain(others).map(|it| format!("{it:?}")).collect();
     let consumes: Vec<String> = consumes.iter().map(|it| format!("\"{it}\"")).collect();
     let text = format!(
@@ -440,7 +444,8 @@ fn replay(known: &Known, state: State, consumes: &[Consume], is_switched: bool) 
     Ok(experiment)
 }
 
-/// Calls with advice, and those of a command that gives it without: cold, where something is read ahead, and beside a switch, which may be that advice.
+/// Calls with advice, and those of a command that gives it without: cold, where something is read ahead, and beside a switch,
+/// which may be that advice.
 fn hinted(known: &Known, state: State, is_switched: bool) -> Vec<String> {
     let (is_by_calls, method) = match known.recorded.method.as_str() {
         method @ ("read" | "pread") => (true, method),

@@ -126,6 +126,10 @@ pub fn how(of: &How) -> String {
         How::Mapping => "mmap(NULL, length, PROT_READ, MAP_SHARED, descriptor, 0), and read in place".into(),
         How::FadviseRandom => "after open: posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM)".into(),
         How::FadviseSequential => "after open: posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)".into(),
+        How::LargerBuffer { kib } => {
+            let bytes = u64::from(*kib) << 10;
+            format!("read {kib} KiB at a time into a buffer; with stdio: setvbuf(file, NULL, _IOFBF, {bytes})")
+        }
         How::PlainReads => "leave posix_fadvise out".into(),
         How::InFlight { depth } => format!("keep up to {depth} reads in flight, with io_uring or threads"),
         How::Direct => "open it with O_DIRECT, with aligned buffers and a cache of your own".into(),

@@ -562,7 +562,7 @@ makes! {
         Unchecked { NeedsBothStates, NoColdTime, NoReading }
         How {
             Switch { line }, MadviseRandom, MadviseSequential, MadviseWillNeed, Populate, PlainMapping, Pread, Mapping,
-            FadviseRandom, FadviseSequential, PlainReads, InFlight { depth }, Direct, AsTheArm,
+            FadviseRandom, FadviseSequential, LargerBuffer { kib }, PlainReads, InFlight { depth }, Direct, AsTheArm,
         }
         AdviceCaveat {
             TowardsMapping, TowardsCalls, ThisMachine, WholePages, OneSidedCheck, SwitchApart, Threads { threads },
