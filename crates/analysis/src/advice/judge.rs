@@ -334,7 +334,7 @@ fn line(switch: &Cell) -> String {
 fn like<'a>(found: &Found<'_, 'a>, switch: &Cell) -> Option<&'a Arm> {
     let view = found.view();
     let arms: Vec<&'a Arm> = [view.recorded].iter().chain(&view.arms).map(|it| it.arm()).collect();
-    let like = kind::done_by(found.seen(switch)?, arms.into_iter());
+    let like = kind::done_by(found.seen(switch)?, &found.advised.pattern, arms.into_iter());
     let others = like.iter().find(|it| **it != view.recorded.arm());
     others.or(like.first()).copied()
 }

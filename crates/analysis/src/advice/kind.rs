@@ -4,10 +4,14 @@
 use schema::{
     Arm,
     advice::{Effort, How},
+    advised::Pattern,
     observation::Access,
 };
 
 use crate::commands::mechanism::{self, Ways};
+
+/// Calls that bring in this many times as much as the accesses of a trace are other calls.
+const OTHER_CALLS: f64 = 4.0;
 
 /// A program would have to know its offsets before it needs the bytes, or keep a page cache of its own.
 pub(crate) fn is_in_advance(arm: &Arm) -> bool {
@@ -46,7 +50,7 @@ pub(crate) fn how(recorded: &Arm, arm: &Arm) -> How {
     if let Some(depth) = arm.number("queue_depth") {
         return How::InFlight { depth };
     }
-    if let (Some(kib), false) = (buffer_kib(arm), recorded.maps()) {
+    if let Some(kib) = buffer_kib(arm) {
         return How::LargerBuffer { kib };
     }
     match arm.maps() {
@@ -73,6 +77,8 @@ struct Seen {
     direct: bool,
     advice: &'static str,
     populates: bool,
+    /// Of a call on average; 0 without one.
+    call_bytes: f64,
 }
 
 impl Seen {
@@ -89,10 +95,14 @@ impl Seen {
         let advices = [("RANDOM", "random"), ("SEQUENTIAL", "sequential"), ("WILLNEED", "willneed")];
         let advice = advices.into_iter().find(|(hint, _)| hinted(hint)).map_or("normal", |it| it.1);
         let populates = hinted("POPULATE_READ") || access.mappings.iter().any(|it| it.populate);
-        Some(Seen { maps, direct: access.opens_direct > 0, advice, populates: maps && populates })
+        let (count, bytes) =
+            access.calls.values().fold((0, 0u64), |all, it| (all.0 + it.count, all.1.saturating_add(it.bytes)));
+        let call_bytes = bytes as f64 / count.max(1) as f64;
+        Some(Seen { maps, direct: access.opens_direct > 0, advice, populates: maps && populates, call_bytes })
     }
 
-    fn is_done_by(&self, arm: &Arm) -> bool {
+    /// Accesses are of `bytes` on average.
+    fn is_done_by(&self, arm: &Arm, bytes: f64) -> bool {
         let advice = match arm.word("advice") {
             "" => "normal",
             advice => advice,
@@ -100,14 +110,17 @@ impl Seen {
         let is_populated = !matches!(arm.word("populate"), "" | "no");
         let in_flight = arm.number("queue_depth").is_some();
         let options = (arm.maps(), arm.is_direct(), advice, is_populated, in_flight);
-        options == (self.maps, self.direct, self.advice, self.populates, false) && buffer_kib(arm).is_none()
+        let in_larger_calls = !self.maps && self.call_bytes > OTHER_CALLS * bytes;
+        options == (self.maps, self.direct, self.advice, self.populates, false)
+            && in_larger_calls == buffer_kib(arm).is_some()
     }
 }
 
-/// The arms that reach a file as a program was seen to, out of those that were replayed.
-pub(crate) fn done_by<'a>(access: &Access, arms: impl Iterator<Item = &'a Arm>) -> Vec<&'a Arm> {
+/// The arms that reach a file as a program was seen to, out of those by which accesses of this pattern were replayed.
+pub(crate) fn done_by<'a>(access: &Access, pattern: &Pattern, arms: impl Iterator<Item = &'a Arm>) -> Vec<&'a Arm> {
+    let bytes = pattern.bytes as f64 / pattern.accesses.max(1) as f64;
     match Seen::of(access) {
-        Some(seen) => arms.filter(|arm| seen.is_done_by(arm)).collect(),
+        Some(seen) => arms.filter(|arm| seen.is_done_by(arm, bytes)).collect(),
         None => Vec::new(),
     }
 }
@@ -151,7 +164,7 @@ mod tests {
         assert_eq!(how("pread+sequential", "pread"), How::PlainReads);
         assert_eq!(how("mmap", "pread+random"), How::AsTheArm);
         assert_eq!(how("read", "pread+buffer_kib=128"), How::LargerBuffer { kib: 128 });
-        assert_eq!(how("mmap", "pread+buffer_kib=128"), How::AsTheArm);
+        assert_eq!(how("mmap", "pread+buffer_kib=128"), How::LargerBuffer { kib: 128 });
         assert_eq!(how("pread", "uring+queue_depth=8"), How::InFlight { depth: 8 });
         assert_eq!(how("pread", "direct"), How::Direct);
     }
@@ -170,12 +183,26 @@ mod tests {
             "direct",
         ]
         .map(arm);
+        let pattern = Pattern {
+            file_bytes: 1 << 30,
+            accesses: 1000,
+            bytes: 1000 * 4096,
+            page_bytes: 4096,
+            distinct_pages: 1000,
+            in_order: 999,
+            threads: 1,
+            mappings: 0,
+            sizes: Vec::new(),
+        };
         let names = |access: &Access| -> Vec<String> {
-            done_by(access, arms.iter()).iter().map(|it| it.short_name().to_string()).collect()
+            done_by(access, &pattern, arms.iter()).iter().map(|it| it.short_name().to_string()).collect()
         };
         let mut reads = Access::default();
         (0..1000).for_each(|_| reads.count_call("pread64", 4096, 4096, false));
         assert_eq!(names(&reads), ["pread"]);
+        let mut large = Access::default();
+        (0..32).for_each(|_| large.count_call("read", 128 << 10, 128 << 10, true));
+        assert_eq!(names(&large), ["pread+buffer_kib=128"]);
         for (hint, arm) in [("RANDOM", "pread+random"), ("SEQUENTIAL", "pread+sequential")] {
             let hints = [(format!("posix_fadvise(POSIX_FADV_{hint})"), 1)].into();
             assert_eq!(names(&Access { hints, ..reads.clone() }), [arm]);

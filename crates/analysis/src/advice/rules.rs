@@ -83,7 +83,7 @@ pub(crate) const RULES: &[Rule] = &[
             (it.maps() && it.is_cold() && share > Pattern::IN_ORDER).then_some(AdviceReason::InOrder { share })
         },
         proposes: |_, arm| {
-            let calls = !arm.maps() && is_plain(arm);
+            let calls = !arm.maps() && (is_plain(arm) || buffer_kib(arm).is_some());
             !is_in_advance(arm) && (calls || is_advised(arm, "sequential") || populates(arm))
         },
     },
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(proposing("read", State::Cold, "read+random"), [M6, M1, R3]);
         assert_eq!(proposing("read", State::Cold, "read+sequential"), [M6, M2, R2]);
         assert_eq!(proposing("read", State::Cached, "read+sequential"), [M6, M2], "cached, nothing is read ahead");
-        assert_eq!(proposing("read", State::Cached, "pread+buffer_kib=128"), [M6, R2], "fewer calls, in any state");
+        assert_eq!(proposing("read", State::Cached, "pread+buffer_kib=128"), [M6, M2, R2], "fewer calls, in any state");
     }
 
     #[test]

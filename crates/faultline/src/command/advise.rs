@@ -35,7 +35,7 @@ use crate::{
 const ARMS: [&str; 6] = ["pread", "mmap", "mmap+random", "mmap+sequential", "mmap+populate-read", "uring"];
 /// Of what a command does by calls: one hint more.
 const HINTS: [&str; 2] = ["random", "sequential"];
-/// Of small calls in order: fewer of them.
+/// Of small accesses in order: fewer calls.
 const BUFFERED_ARM: &str = "pread+buffer_kib=128";
 /// For accesses that allow it.
 const ALIGNED_ARM: &str = "direct";
@@ -426,7 +426,7 @@ fn replay(known: &Known, state: State, consumes: &[Consume], is_switched: bool) 
     };
     let is_tried = |it: &&str| *it != recorded && !in_vain(it);
     let hinted = hinted(known, state, is_switched);
-    let buffered = (!known.recorded.maps() && pattern.is_small_in_order()).then_some(BUFFERED_ARM);
+    let buffered = pattern.is_small_in_order().then_some(BUFFERED_ARM);
     let hinted = hinted.iter().map(String::as_str);
     let others = ARMS.into_iter().chain(hinted).chain(buffered).chain(also).filter(is_tried);
     let arms: Vec<String> = std::iter::once(recorded).chain(others).map(|it| format!("{it:?}")).collect();
