@@ -2,7 +2,7 @@
  * One pass of a published program, with its mistakes mended, in a process of its own: an independent check of what the
  * studies say about time.
  *
- *   cc -O3 -o study study.c
+ *   cc -O3 -falign-loops=64 -o study study.c
  *   ./study FILE METHOD WORK BLOCK OPS SEED [CONSUME] [held] [sync=each|sync=end]
  *
  *   METHOD    reading: read, pread, mmap, mmap+willneed, mmap+private, stdio, stdio-mmap (fopen with "rm")

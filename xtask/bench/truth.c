@@ -1,7 +1,7 @@
 /*
  * One pass over a file, by one method, in a process of its own: an independent check of what the tool says.
  *
- *   cc -O3 -pthread -o truth truth.c
+ *   cc -O3 -falign-loops=64 -pthread -o truth truth.c
  *   ./truth FILE METHOD WORKLOAD BLOCK READS SEED [held]
  *
  *   METHOD    read, pread, mmap; with +random, +sequential, +hugepage or +populate: advice of posix_fadvise(2) or madvise(2)

@@ -37,7 +37,9 @@ pub(crate) fn table(tool: &Path, folder: &Path, which: &[String]) -> Result<Stri
     let source = |name: &str| root().join("xtask/bench").join(name);
     for name in ["fill", "study"] {
         let source = source(&format!("{name}.c"));
-        compile(Command::new("cc").args(["-O3", "-pthread", "-o"]).arg(folder.join(name)).arg(source))?;
+        compile(
+            Command::new("cc").args(["-O3", "-falign-loops=64", "-pthread", "-o"]).arg(folder.join(name)).arg(source),
+        )?;
     }
     let has_java = Command::new("javac").arg("-d").arg(folder).arg(source("Study.java")).status();
     let java = has_java.is_ok_and(|it| it.success());

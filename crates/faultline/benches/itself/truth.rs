@@ -34,7 +34,7 @@ const HISTORIES: [(&str, &str); 3] =
 pub(crate) fn table(tool: &Path, folder: &Path, sizes: &[u64]) -> Result<String> {
     let [fill, truth] = ["fill", "truth"].map(|name| (folder.join(name), root().join(format!("xtask/bench/{name}.c"))));
     for (program, source) in [&fill, &truth] {
-        compile(Command::new("cc").args(["-O3", "-pthread", "-o"]).arg(program).arg(source))?;
+        compile(Command::new("cc").args(["-O3", "-falign-loops=64", "-pthread", "-o"]).arg(program).arg(source))?;
     }
     let copy = folder.join("truth-copy");
     let mut programs = Programs { fill: fill.0, truth: truth.0, copy, found: None, filled: None, seed: 1000 };
