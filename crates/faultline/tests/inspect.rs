@@ -375,7 +375,7 @@ impl Drop for Crowded {
 #[test]
 fn a_process_with_very_many_mappings_is_a_bounded_answer() {
     let most = fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default().trim().parse().unwrap_or(65_530);
-    let mappings = usize::min(65_000, most / 10 * 9) & !1;
+    let mappings = usize::min(20_000, most / 10 * 9) & !1;
     let sandbox = Sandbox::new();
     let path = sandbox.at("file");
     let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
