@@ -23,14 +23,13 @@ fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     written_back::observable(scene)?;
     let plain = faults(scene.target, false)?;
     let locked = faults(scene.target, true)?;
-    let again = |it: &Faults| it.after_write_back > it.while_dirty;
     let prefaulted = match &plain.prefaulted {
         Ok(faults) => format!("{faults} after write-back and MADV_POPULATE_WRITE"),
         Err(reason) => format!("MADV_POPULATE_WRITE (Linux 5.14) is not available: {reason}"),
     };
     let (plain_says, locked_says) = (plain.says(), locked.says());
     Ok(ScenarioResult {
-        holds: again(&plain) && again(&locked),
+        holds: plain.again() && locked.again(),
         evidence: format!("faults of {PAGES} stores, one a page: {plain_says}; mlocked: {locked_says}; {prefaulted}"),
     })
 }
@@ -45,6 +44,11 @@ struct Faults {
 }
 
 impl Faults {
+    /// One store in two at least: a fault of the thread's own, on its stack say, is none of these.
+    fn again(&self) -> bool {
+        self.after_write_back >= self.while_dirty + PAGES / 2
+    }
+
     fn says(&self) -> String {
         let Faults { first, while_dirty, after_write_back, prefaulted: _ } = self;
         format!("{first} at first, {while_dirty} while dirty, {after_write_back} after write-back")
@@ -72,4 +76,16 @@ fn faults(target: &Target, locked: bool) -> Result<Faults, String> {
     let populated = mapping.populate_write().map_err(|error| error.to_string());
     let prefaulted = populated.and_then(|()| store(&mut mapping, OLD));
     Ok(Faults { first, while_dirty, after_write_back, prefaulted })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_by_the_way_is_no_page_that_faults_again() {
+        let of = |while_dirty, after_write_back| Faults { first: 64, while_dirty, after_write_back, prefaulted: Ok(0) };
+        assert!(of(0, 64).again() && of(1, 65).again());
+        assert!(!of(0, 0).again() && !of(0, 1).again() && !of(64, 64).again());
+    }
 }
