@@ -69,6 +69,8 @@ type reached struct {
 	bytesEnd, pagesEnd uint64
 	page, looksEvery   uint64
 	percent            uint64
+	// Of the whole blocks, unless all of each is consumed.
+	blocks, blocksEnd uint64
 }
 
 func reachedBy(j *job, page uint64) (*reached, error) {
@@ -140,6 +142,10 @@ func (r *reached) ascending(j *job) {
 }
 
 func (r *reached) block(offset, length uint64) {
+	if from := max(offset, r.blocksEnd); offset+length > from {
+		r.blocks += offset + length - from
+		r.blocksEnd = offset + length
+	}
 	if consumed := partOf(length, r.percent); consumed > 0 {
 		r.add(offset, offset+consumed, offset+(consumed-1)/r.looksEvery*r.looksEvery)
 	}

@@ -32,13 +32,15 @@ type done struct {
 		CloseNs *int64 `json:"close_ns"`
 	} `json:"phases"`
 	Tally struct {
-		Ops           uint64  `json:"ops"`
-		Bytes         uint64  `json:"bytes"`
-		DistinctBytes uint64  `json:"distinct_bytes"`
-		DistinctPages *uint64 `json:"distinct_pages,omitempty"`
-		Checksum      string  `json:"checksum"`
-		Threads       uint64  `json:"threads"`
-		QueueDepth    int     `json:"queue_depth"`
+		Ops           uint64 `json:"ops"`
+		Bytes         uint64 `json:"bytes"`
+		DistinctBytes uint64 `json:"distinct_bytes"`
+		// Of whole blocks, where a part of each is looked at.
+		DistinctBlockBytes *uint64 `json:"distinct_block_bytes,omitempty"`
+		DistinctPages      *uint64 `json:"distinct_pages,omitempty"`
+		Checksum           string  `json:"checksum"`
+		Threads            uint64  `json:"threads"`
+		QueueDepth         int     `json:"queue_depth"`
 	} `json:"tally"`
 	Usage usage              `json:"usage"`
 	Parts *parts             `json:"parts,omitempty"`
@@ -268,6 +270,9 @@ func (s *session) pass(warm uint32) (*done, error) {
 		return d, nil
 	}
 	d.Tally.DistinctBytes, d.Tally.DistinctPages = s.reached.bytes, &s.reached.pages
+	if j.percent < 100 {
+		d.Tally.DistinctBlockBytes = &s.reached.blocks
+	}
 	d.Seen = map[string]float64{
 		"collections": float64(all.seen.count), "collection_ns": float64(all.seen.stoppedNs),
 	}

@@ -224,9 +224,9 @@ impl<'a> Cell<'a> {
         let by_pages = !self.own.workload.writes();
         let covered = |tally: &Tally| match tally.distinct_pages.filter(|_| by_pages) {
             // Around the page cache only the sectors of the last block are read.
-            _ if self.arm().is_direct() => self.brought(tally.distinct_bytes),
+            _ if self.arm().is_direct() => self.brought(tally),
             pages => {
-                let whole = self.brought(tally.distinct_bytes).div_ceil(page_bytes);
+                let whole = self.brought(tally).div_ceil(page_bytes);
                 whole.max(pages.unwrap_or(0)).saturating_mul(page_bytes)
             }
         };
@@ -235,15 +235,22 @@ impl<'a> Cell<'a> {
 
     /// Bytes of the file that a pass reached, each once, in the middle of the passes.
     pub(crate) fn distinct_bytes(&self) -> Option<f64> {
-        self.median_of(|tally| self.brought(tally.distinct_bytes)).filter(|&bytes| bytes > 0.0)
+        self.median_of(|tally| self.brought(tally)).filter(|&bytes| bytes > 0.0)
     }
 
     /// With bytes that were looked at, those that came with them: a call brings whole blocks, a mapping in place the part that
     /// is looked at.
-    pub(crate) fn brought(&self, looked_at: u64) -> u64 {
-        match self.arm().is_in_place() {
-            true => looked_at,
-            false => looked_at.saturating_mul(100) / u64::from(self.own.consumed_percent.max(1)),
+    fn brought(&self, tally: &Tally) -> u64 {
+        self.brought_of(tally.distinct_bytes, tally.distinct_block_bytes)
+    }
+
+    /// The same of what was looked at, each byte once, and of the blocks that it is a part of. Records of older versions do not
+    /// say the latter; there blocks that overlap count too much.
+    pub(crate) fn brought_of(&self, looked_at: u64, blocks: Option<u64>) -> u64 {
+        match blocks {
+            _ if self.arm().is_in_place() => looked_at,
+            Some(blocks) => blocks,
+            None => looked_at.saturating_mul(100) / u64::from(self.own.consumed_percent.max(1)),
         }
     }
 

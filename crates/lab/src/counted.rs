@@ -355,6 +355,7 @@ impl PassCounters {
             cell,
             bytes: done.tally.bytes,
             distinct_bytes: done.tally.distinct_bytes,
+            distinct_block_bytes: done.tally.distinct_block_bytes,
             distinct_pages: done.tally.distinct_pages,
             device_read_bytes,
             invalid,

@@ -257,6 +257,7 @@ fn work(condition: &Condition) -> Tally {
         ops: condition.ops,
         bytes,
         distinct_bytes,
+        distinct_block_bytes: None,
         distinct_pages: Some(distinct_pages),
         checksum: "00000000c0ffee00".to_string(),
         threads: condition.threads,

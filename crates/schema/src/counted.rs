@@ -15,6 +15,9 @@ pub struct Counted {
     /// Bytes that the pass delivered to its consumer, and those of them that were different ones.
     pub bytes: u64,
     pub distinct_bytes: u64,
+    /// As in `Tally`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distinct_block_bytes: Option<u64>,
     /// As in a tally.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distinct_pages: Option<u64>,

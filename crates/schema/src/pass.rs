@@ -23,8 +23,12 @@ pub struct Tally {
     pub ops: u64,
     /// Bytes handed to the consume, or written; repetitions counted.
     pub bytes: u64,
-    /// Bytes of the file that were reached at least once.
+    /// Bytes of the file that were reached at least once: those that were handed to the consume, or written.
     pub distinct_bytes: u64,
+    /// The same of the whole blocks, of which the consume looks at a part. Absent where it looks at all of them, and in
+    /// records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distinct_block_bytes: Option<u64>,
     /// Pages of the file of which the consume looked at a byte, or that were written to, each once: of the size that
     /// pages have where the worker runs. Absent in records of older versions, and of commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]

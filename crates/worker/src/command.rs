@@ -367,6 +367,7 @@ fn tally(spec: &Spec, ended: &Ended) -> Tally {
         // What it read, and reached of the file, is not known from outside.
         bytes: 0,
         distinct_bytes: 0,
+        distinct_block_bytes: None,
         distinct_pages: None,
         checksum: format!("{:016x}", if spec.compared { ended.sum() } else { 0 }),
         threads: 1,

@@ -115,6 +115,7 @@ impl<W: Way> Session for Reading<W> {
             ops: count.ops,
             bytes: count.bytes,
             distinct_bytes: reached.map_or(0, |it| it.bytes),
+            distinct_block_bytes: reached.filter(|_| self.task.job.consumed_percent < 100).map(|it| it.block_bytes),
             distinct_pages: reached.map(|it| it.pages),
             checksum: format!("{:016x}", count.checksum),
             threads: self.task.pattern.threads,

@@ -71,8 +71,9 @@ final class Offsets {
     static final class Reached {
         /** Between the bytes of a block that `touch` looks at; no page is smaller. */
         private static final long TOUCH_BYTES = 4096;
-        long bytes, pages;
-        private long bytesEnd, pagesEnd;
+        /** Blocks: bytes of the whole blocks, unless all of each is consumed. */
+        long bytes, blocks, pages;
+        private long bytesEnd, blocksEnd, pagesEnd;
         private final long page, looksEvery;
         private final int percent;
 
@@ -107,6 +108,8 @@ final class Offsets {
         }
 
         private void block(long offset, long length) {
+            blocks += Math.max(0, offset + length - Math.max(offset, blocksEnd));
+            blocksEnd = Math.max(blocksEnd, offset + length);
             long consumed = length * percent / 100;
             if (consumed > 0) add(offset, offset + consumed, offset + (consumed - 1) / looksEvery * looksEvery);
         }

@@ -95,14 +95,14 @@ final class Session {
         return done(all, 0, "", null) + "}}";
     }
 
-    private String done(Team.Part all, long distinctBytes, String distinctPages, Safepoints log) {
+    private String done(Team.Part all, long distinctBytes, String distinct, Safepoints log) {
         Opened.Count count = all.count;
         // The controller reads the written bytes after this pass.
         long checksum = job.writes() ? 0 : count.checksum;
         String digits = Long.toHexString(checksum);
         return "{\"done\":{\"pass\":" + job.pass
             + ",\"phases\":" + all.times() + ",\"tally\":{\"ops\":" + count.ops + ",\"bytes\":" + count.bytes + ",\"distinct_bytes\":" + distinctBytes
-            + distinctPages
+            + distinct
             + ",\"checksum\":\"" + "0".repeat(16 - digits.length()) + digits + "\",\"threads\":" + job.threads + ",\"queue_depth\":1},\"usage\":"
             + all.usage + ",\"own_reads\":" + all.usage.ownReads(log);
     }
@@ -125,7 +125,8 @@ final class Session {
         Usage.Engine after = new Usage.Engine();
         String delays = safepoints == null ? "" : safepoints.readings();
         during = "close";
-        return done(all, reached.bytes, ",\"distinct_pages\":" + reached.pages, safepoints)
+        String blocks = job.percent < 100 ? ",\"distinct_block_bytes\":" + reached.blocks : "";
+        return done(all, reached.bytes, blocks + ",\"distinct_pages\":" + reached.pages, safepoints)
             + parts(all.count)
             + beats
             + ",\"seen\":{" + after.since(before) + warmth() + delays + "}}}";

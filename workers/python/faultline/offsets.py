@@ -145,7 +145,7 @@ class Reached:
     """Starts ascend, so that each interval adds what lies beyond the one before it."""
 
     def __init__(self, job, page):
-        self.bytes = self.pages = self._bytes_end = self._pages_end = 0
+        self.bytes = self.blocks = self.pages = self._bytes_end = self._blocks_end = self._pages_end = 0
         self._job, self._page = job, page
         self._looks_every = TOUCH_BYTES if job.consume == "touch" and not job.writes else 1
 
@@ -154,6 +154,8 @@ class Reached:
 
     def add_joined(self, first, last, length):
         """Blocks without a gap between them, from the start of the first to the end of the last."""
+        self.blocks += max(0, last + length - max(first, self._blocks_end))
+        self._blocks_end = max(self._blocks_end, last + length)
         use = self._job.use(length)
         if use == 0:
             return

@@ -127,6 +127,8 @@ class Session:
         if warm:
             return answer
         tally["distinct_pages"] = self._reached.pages
+        if self.job.percent < 100:
+            tally["distinct_block_bytes"] = self._reached.blocks
         if self.job.workload == "update":
             answer["parts"] = {**dict(zip(("read_ns", "loop_ns", "write_ns"), done.parts)), "clock_ns": self._clock_ns}
         if beats is not None:

@@ -18,8 +18,12 @@ pub(crate) fn all(run: &Run) -> Vec<CountedFinding> {
 
 fn finding(counted: &Counted, cell: &Cell) -> CountedFinding {
     let arm = cell.arm();
-    let whole_blocks = counted.bytes.saturating_mul(100) / u64::from(cell.own.consumed_percent.max(1));
-    let (bytes, distinct) = (positive(whole_blocks), positive(cell.brought(counted.distinct_bytes)));
+    let whole_blocks = match cell.own.consumed_percent {
+        100 => counted.bytes,
+        _ => cell.own.pass_bytes() as u64,
+    };
+    let distinct = positive(cell.brought_of(counted.distinct_bytes, counted.distinct_block_bytes));
+    let bytes = positive(whole_blocks);
     let by_kind = || Ok(count(counted, "minor_faults")? + count(counted, "major_faults")?);
     let faults = || count(counted, "user_faults").or_else(|_: Reason| by_kind());
     let per_mib = |events: Result<f64, Reason>| Reading::from(events.and_then(|it| Ok(it / (bytes.clone()? / MIB))));

@@ -16,6 +16,7 @@ fn counts(cell: usize, system_calls: u64, faults: u64, device_bytes: f64) -> Cou
         cell,
         bytes: 64 * MIB,
         distinct_bytes: 64 * MIB,
+        distinct_block_bytes: None,
         distinct_pages: Some(16_384),
         device_read_bytes: Reading::Value(device_bytes),
         invalid: None,
@@ -122,6 +123,26 @@ fn read_ahead_is_named_as_the_cause_of_what_is_more_than_whole_pages_alone() {
         assert_eq!(warnings(&with(arm, times), "for each byte that"), 1, "{arm}");
         assert_eq!(warnings(&with(arm, times), "read-ahead fetched"), named, "{arm}");
     }
+}
+
+#[test]
+fn what_came_is_held_against_the_whole_blocks_of_which_a_part_was_looked_at() {
+    // Blocks of 4 KiB that overlap, of each of which a quarter is looked at: 8 KiB would be too much for what they cover.
+    let found = |blocks: Option<u64>, arm: &str| {
+        let counted = Counted { distinct_bytes: 2048, distinct_block_bytes: blocks, ..counts(0, 1, 9, 40_960.0) };
+        let mut lab = duel([arm, "read"], [counted, counts(1, 9, 1, MIB as f64)]);
+        lab.own(0, |it| it.consumed_percent = 25);
+        lab.measure(0, 10, 1000.0, |_, pass| {
+            (pass.tally.distinct_bytes, pass.tally.distinct_block_bytes) = (2048, blocks);
+        });
+        let findings = lab.analyze();
+        let amplification = findings.counted[0].amplification.value().copied();
+        (findings.cells[0].distinct_bytes, amplification)
+    };
+    assert_eq!(found(Some(5120), "pread"), (Some(5120.0), Some(8.0)));
+    assert_eq!(found(Some(5120), "mmap"), (Some(2048.0), Some(20.0)), "a mapping brings what is looked at");
+    // A record of an older version.
+    assert_eq!(found(None, "pread"), (Some(8192.0), Some(5.0)));
 }
 
 #[test]

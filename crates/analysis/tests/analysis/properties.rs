@@ -164,6 +164,7 @@ fn passes() -> impl Strategy<Value = (usize, u32, Outcome, Vec<Reading<f64>>)> {
             ops,
             bytes,
             distinct_bytes,
+            distinct_block_bytes: (sum > 1).then_some(distinct_bytes),
             distinct_pages: (sum > 0).then_some(distinct_bytes / 7),
             checksum: format!("{sum:016x}"),
             threads,

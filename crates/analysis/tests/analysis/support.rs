@@ -191,6 +191,7 @@ impl Lab {
                     ops: own.ops,
                     bytes: own.ops * own.block_bytes * u64::from(own.consumed_percent) / 100,
                     distinct_bytes: own.range.bytes.min(own.ops * own.block_bytes),
+                    distinct_block_bytes: None,
                     distinct_pages: Some(own.range.bytes.min(own.ops * own.block_bytes).div_ceil(4096)),
                     checksum: "00000000c0ffee00".to_string(),
                     threads: own.threads,

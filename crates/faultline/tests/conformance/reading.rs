@@ -158,7 +158,7 @@ pub fn check(
 /// What a warm pass comes to, where there is one.
 fn before(job: &Job, content: &[u8]) -> Option<Tally> {
     let warm = Job { seed: warm_seed(job.seed, 1), ..job.clone() };
-    let uncounted = |tally| Tally { distinct_bytes: 0, distinct_pages: None, ..tally };
+    let uncounted = |tally| Tally { distinct_bytes: 0, distinct_block_bytes: None, distinct_pages: None, ..tally };
     (job.hold == Hold::Open).then(|| uncounted(reference::tally(&warm, content)))
 }
 

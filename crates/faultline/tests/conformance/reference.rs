@@ -57,12 +57,14 @@ pub fn tally(job: &Job, file: &[u8]) -> Tally {
 pub fn tally_of(spans: &[(u64, u64)], job: &Job, file: &[u8]) -> Tally {
     let page = sys::page_bytes() as usize;
     let mut reached = vec![false; file.len()];
+    let mut blocks = vec![false; file.len()];
     let mut pages = vec![false; file.len().div_ceil(page)];
     let (mut bytes, mut checksum) = (0, 0u64);
     for &(offset, length) in spans {
         let from = offset as usize;
         let span = from..from + (length * u64::from(job.consumed_percent) / 100) as usize;
         reached[span.clone()].fill(true);
+        blocks[from..from + length as usize].fill(true);
         let looks_every = if job.consume == Consume::Touch { 4096 } else { 1 };
         if let Some(last) = span.clone().step_by(looks_every).next_back() {
             pages[span.start / page..=last / page].fill(true);
@@ -76,6 +78,7 @@ pub fn tally_of(spans: &[(u64, u64)], job: &Job, file: &[u8]) -> Tally {
         ops: job.ops,
         bytes,
         distinct_bytes: count(&reached),
+        distinct_block_bytes: (job.consumed_percent < 100).then(|| count(&blocks)),
         distinct_pages: Some(count(&pages)),
         checksum: format!("{checksum:016x}"),
         threads: job.threads,

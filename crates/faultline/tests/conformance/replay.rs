@@ -106,7 +106,12 @@ fn every_arm_makes_the_accesses_of_a_trace_as_the_reference_does() {
                     let job = Job { consume, hold, consumed_percent: percent, ..plain.clone() };
                     let expected = reference::tally_of(accesses, &job, content);
                     // A warm pass makes the same accesses.
-                    let warm = Tally { distinct_bytes: 0, distinct_pages: None, ..expected.clone() };
+                    let warm = Tally {
+                        distinct_bytes: 0,
+                        distinct_block_bytes: None,
+                        distinct_pages: None,
+                        ..expected.clone()
+                    };
                     match check(&mut link, &job, &expected, Some(&warm).filter(|_| hold == Hold::Open)) {
                         Ok(Ok(())) => done += 1,
                         Ok(Err(reason)) => drop(reasons.insert(reason)),

@@ -453,6 +453,7 @@ fn a_pass_that_was_found_invalid_later_makes_no_other_run() {
             ops: 1,
             bytes: 1,
             distinct_bytes: 1,
+            distinct_block_bytes: None,
             distinct_pages: None,
             checksum: "0".into(),
             threads: 1,

@@ -202,6 +202,7 @@ mod tests {
             ops: 8,
             bytes: 80,
             distinct_bytes: 40,
+            distinct_block_bytes: None,
             distinct_pages: Some(4),
             checksum: "a".into(),
             threads: 1,

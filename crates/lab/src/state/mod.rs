@@ -210,6 +210,7 @@ mod tests {
                 ops: 1,
                 bytes: distinct_bytes,
                 distinct_bytes,
+                distinct_block_bytes: None,
                 distinct_pages: Some(distinct_bytes.div_ceil(4096)),
                 checksum: "0".into(),
                 threads: 1,

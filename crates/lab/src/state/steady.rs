@@ -325,6 +325,7 @@ mod tests {
                 ops,
                 bytes: 0,
                 distinct_bytes: 0,
+                distinct_block_bytes: None,
                 distinct_pages: None,
                 checksum: String::new(),
                 threads: 1,

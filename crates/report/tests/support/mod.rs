@@ -514,6 +514,7 @@ fn sample(cell: usize, round: u32, condition: &Condition, ns_per_op: f64) -> Sam
                 ops: condition.ops,
                 bytes: condition.ops * condition.block_bytes,
                 distinct_bytes: GIB,
+                distinct_block_bytes: None,
                 distinct_pages: Some(GIB / 4096),
                 checksum: "9f3c2a0011223344".into(),
                 threads: 1,

@@ -299,7 +299,7 @@ makes! {
         OwnReads { calls, bytes }
         Parts { read_ns, loop_ns, write_ns, clock_ns }
         Phases { open_ns, work_ns, close_ns }
-        Tally { ops, bytes, distinct_bytes, distinct_pages, checksum, threads, queue_depth }
+        Tally { ops, bytes, distinct_bytes, distinct_block_bytes, distinct_pages, checksum, threads, queue_depth }
         Usage { user_ns, system_ns, minor_faults, major_faults, voluntary_switches, involuntary_switches }
         Failed { pass, during, errno, message }
         Watch { by, named, trace }
@@ -314,7 +314,9 @@ makes! {
         MappingCount { shared, writable, executable, populate, count, bytes }
         MechanismFinding { arm, cells, says, access, versus }
         schema::observation::MechanismComparison { baseline, likeness, says, differences, unknown }
-        Counted { cell, bytes, distinct_bytes, distinct_pages, device_read_bytes, invalid, counts, histograms }
+        Counted {
+            cell, bytes, distinct_bytes, distinct_block_bytes, distinct_pages, device_read_bytes, invalid, counts, histograms,
+        }
         Histogram { bins, lost }
         Bin { value, events }
         CountedFinding {

@@ -147,6 +147,8 @@ impl Pattern {
 pub(crate) struct Reached {
     /// Of blocks, as far as they are consumed.
     pub bytes: u64,
+    /// Of whole blocks.
+    pub block_bytes: u64,
     /// In which a byte lies that the consume looks at.
     pub pages: u64,
 }
@@ -158,31 +160,39 @@ pub(crate) struct Union {
     page_bytes: u64,
     looks_every: u64,
     bytes: Covered,
+    blocks: Covered,
     pages: Covered,
 }
 
 impl Union {
     fn new(consumed_percent: u32, page_bytes: u64, looks_every: u64) -> Union {
         let looks_every = looks_every.min(page_bytes);
-        Union { consumed_percent, page_bytes, looks_every, bytes: Covered::default(), pages: Covered::default() }
+        let [bytes, blocks, pages] = Default::default();
+        Union { consumed_percent, page_bytes, looks_every, bytes, blocks, pages }
     }
 
     fn add(&mut self, block: Span) {
         let bytes = (u128::from(block.bytes) * u128::from(self.consumed_percent) / 100) as u64;
+        self.blocks.add(block.offset, block.end());
         if bytes > 0 {
-            self.add_joined(block.offset, Span { bytes, ..block });
+            self.add_consumed(block.offset, Span { bytes, ..block });
         }
     }
 
     /// Blocks without a gap between them, all of them consumed: from the start of the first to the end of `last`.
     fn add_joined(&mut self, first: u64, last: Span) {
+        self.blocks.add(first, last.end());
+        self.add_consumed(first, last);
+    }
+
+    fn add_consumed(&mut self, first: u64, last: Span) {
         let last_look = last.offset + (last.bytes - 1) / self.looks_every * self.looks_every;
         self.bytes.add(first, last.end());
         self.pages.add(first / self.page_bytes, last_look / self.page_bytes + 1);
     }
 
     fn reached(&self) -> Reached {
-        Reached { bytes: self.bytes.counted, pages: self.pages.counted }
+        Reached { bytes: self.bytes.counted, block_bytes: self.blocks.counted, pages: self.pages.counted }
     }
 }
 
@@ -245,16 +255,18 @@ mod tests {
     /// Every byte and every page marked, and the marks counted.
     fn marked(pattern: &Pattern, spans: impl Iterator<Item = Span>, page: u64, every: u64) -> Reached {
         let end = pattern.range.end();
-        let (mut bytes, mut pages) = (vec![false; end as usize], vec![false; end.div_ceil(page) as usize]);
+        let [mut bytes, mut blocks] = [vec![false; end as usize], vec![false; end as usize]];
+        let mut pages = vec![false; end.div_ceil(page) as usize];
         for span in spans {
             let consumed = span.bytes * u64::from(pattern.consumed_percent) / 100;
             bytes[span.offset as usize..][..consumed as usize].fill(true);
+            blocks[span.offset as usize..][..span.bytes as usize].fill(true);
             for at in (0..consumed).step_by(every as usize) {
                 pages[((span.offset + at) / page) as usize] = true;
             }
         }
         let count = |marks: &[bool]| marks.iter().filter(|&&it| it).count() as u64;
-        Reached { bytes: count(&bytes), pages: count(&pages) }
+        Reached { bytes: count(&bytes), block_bytes: count(&blocks), pages: count(&pages) }
     }
 
     #[test]
@@ -321,7 +333,7 @@ mod tests {
     fn a_block_that_is_touched_reaches_the_page_of_its_first_byte() {
         // Ten bytes before the end of a page, six beyond it.
         let pattern = pattern(Workload::Scan, (4086, 16), 16, 1, 1);
-        assert_eq!(pattern.reached(4096, 1), Reached { bytes: 16, pages: 2 });
-        assert_eq!(pattern.reached(4096, 4096), Reached { bytes: 16, pages: 1 });
+        assert_eq!(pattern.reached(4096, 1), Reached { bytes: 16, block_bytes: 16, pages: 2 });
+        assert_eq!(pattern.reached(4096, 4096), Reached { bytes: 16, block_bytes: 16, pages: 1 });
     }
 }

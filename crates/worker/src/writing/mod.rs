@@ -227,6 +227,7 @@ impl<W: Writer, O: Fn(&Task, &mut [u8]) -> Result<W, Fault>> Session for Writing
             ops: pattern.ops,
             bytes: self.task.written_bytes,
             distinct_bytes: reached.bytes,
+            distinct_block_bytes: None,
             distinct_pages: Some(reached.pages),
             // Another worker reads it after this pass; reading it here would count as the pass's own.
             checksum: format!("{:016x}", 0),
