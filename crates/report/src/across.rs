@@ -101,6 +101,7 @@ pub(crate) fn gate_outcome(gate: &Gate) -> &'static str {
     match () {
         () if gate.is_breached() => "Breached",
         () if gate.judged_nothing() => "Not judged",
+        () if gate.is_incomplete() => "Not judged in part",
         () => "Kept",
     }
 }

@@ -87,6 +87,11 @@ impl Gate {
         self.checked == 0 && self.breaches.is_empty()
     }
 
+    /// Some of its cells could not be judged: a regression of theirs would not be seen.
+    pub fn is_incomplete(&self) -> bool {
+        self.judged_nothing() || !self.not_judged.is_empty()
+    }
+
     pub fn is_breached(&self) -> bool {
         !self.breaches.is_empty()
     }

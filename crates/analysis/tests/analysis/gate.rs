@@ -354,6 +354,18 @@ fn a_cold_scan_of_few_read_ahead_windows_is_not_held_against_one_of_the_whole_fi
 }
 
 #[test]
+fn a_gate_is_incomplete_where_one_of_its_cells_was_not_judged() {
+    let [first, mut second] = ["first", "second"].map(|id| run(id, 2000.0).record);
+    let whole = gate("mmap slower 10%", &first, &[&second]).unwrap();
+    assert!(whole.checked == 2 && !whole.is_incomplete(), "{whole:?}");
+    // Under one of the two conditions.
+    second.cells[0].arm = "pread".parse().unwrap();
+    let part = gate("mmap slower 10%", &first, &[&second]).unwrap();
+    assert_eq!((part.checked, part.not_judged.len(), part.is_breached()), (1, 1, false), "{part:?}");
+    assert!(part.is_incomplete() && !part.judged_nothing());
+}
+
+#[test]
 fn a_gate_asks_what_the_arms_did_whether_a_scan_is_too_small() {
     let own = |id: &str, bytes: u64, [says, does]: [State; 2]| {
         let mut record = cold_scan(id, bytes, [100.0, 110.0]);

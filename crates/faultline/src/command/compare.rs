@@ -74,7 +74,7 @@ pub fn run(args: &CompareArgs) -> Result<Exit> {
     output::open(args.open, args.html.as_deref());
     Ok(match () {
         () if across.gates.iter().any(Gate::is_breached) => Exit::Breached,
-        () if across.gates.iter().any(Gate::judged_nothing) => Exit::NothingDecided,
+        () if across.gates.iter().any(Gate::is_incomplete) => Exit::NothingDecided,
         () if across.versus.iter().all(|it| it.cells.is_empty()) => Exit::NothingDecided,
         () => Exit::Answered,
     })
