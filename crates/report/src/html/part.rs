@@ -272,11 +272,15 @@ pub(super) fn facts(facts: &[(&'static str, String)]) -> Markup {
     html! { div.scroll tabindex="0" role="group" aria-label="Facts" { table.facts { tbody { @for (label, value) in facts { tr { th scope="row" { (label) } td { (described(value)) } } } } } } }
 }
 
-/// The experiment, in full, and the command that runs it again.
+/// Of an experiment on the page.
+const EXPERIMENT_LINES: usize = 2000;
+
+/// The experiment, and the command that runs it again.
 pub(super) fn again(record: &Record) -> Markup {
     let experiment = serde_json::to_string_pretty(&record.experiment).unwrap_or_default();
     // An experiment is text of the record too, and may be of any size.
-    let experiment: String = experiment.lines().take(2000).map(|line| described(line) + "\n").collect();
+    let left_out = experiment.lines().count().saturating_sub(EXPERIMENT_LINES);
+    let experiment: String = experiment.lines().take(EXPERIMENT_LINES).map(|line| described(line) + "\n").collect();
     html! {
         section id="again" {
             h2 { "The experiment, and how to run it again" }
@@ -285,7 +289,9 @@ pub(super) fn again(record: &Record) -> Markup {
             @if record.conditions.iter().any(Condition::is_of_commands) {
                 p.about { "It lists the commands of this run, and executes them only with an option that it names." }
             }
-            details { summary { "The experiment with every default filled in" } pre tabindex="0" role="group" aria-label="The experiment" { (experiment) } }
+            details { summary { "The experiment with every default filled in" } pre tabindex="0" role="group" aria-label="The experiment" { (experiment) }
+                @if left_out > 0 { p.about { (number::count(left_out as f64)) " more line" (plural(left_out)) " of it stand in the record." } }
+            }
         }
     }
 }

@@ -296,30 +296,26 @@ fn mark(look: Look, x: impl Render, y: f64, says: &str) -> Markup {
 
 /// Lines and bands are paths, whose places cannot be shares: they are drawn 1000 wide and stretched.
 fn line(series: &Series, frame: &Frame) -> Markup {
-    let at = |x: f64, y: f64| Some((frame.x.place(x)? * 1000.0, frame.y(y)?));
+    let x = |point: &Point| frame.x.place(point.x).map(|it| it * 1000.0);
+    let y = |point: &Point| frame.y(point.y).filter(|_| point.y.is_finite());
     let mut lines = String::new();
-    let mut pen = 'M';
-    for point in &series.points {
-        match at(point.x, point.y).filter(|_| point.y.is_finite()) {
-            Some((x, y)) => lines += &format!("{pen}{x:.1} {y:.1}"),
-            None => {
-                pen = 'M';
-                continue;
-            }
-        }
-        pen = 'L';
+    let mut bands = Vec::new();
+    for stretch in series.points.split(|it| x(it).is_none() || y(it).is_none()) {
+        let placed = stretch.iter().filter_map(|it| Some((x(it)?, y(it)?)));
+        let steps = placed.enumerate().map(|(at, (x, y))| format!("{}{x:.1} {y:.1}", if at == 0 { 'M' } else { 'L' }));
+        lines.extend(steps);
+        let end = |point: &Point, end: fn((f64, f64)) -> f64| {
+            let height = 1.0 - frame.y.place_or_edge(end(point.range?));
+            Some(format!("{:.1},{:.1}", x(point)?, height * frame.height))
+        };
+        let low = stretch.iter().filter_map(|it| end(it, |it| it.0));
+        let outline: Vec<String> = low.chain(stretch.iter().rev().filter_map(|it| end(it, |it| it.1))).collect();
+        bands.extend(Some(outline.join(" ")).filter(|it| !it.is_empty()));
     }
-    let with_range = |pick: fn((f64, f64)) -> f64| {
-        let placed = series.points.iter().filter_map(move |it| Some((it.x, pick(it.range?))));
-        placed.filter_map(|(x, y)| Some((frame.x.place(x)?, 1.0 - frame.y.place_or_edge(y))))
-    };
-    let outline: Vec<(f64, f64)> = with_range(|it| it.0).collect();
-    let outline = outline.into_iter().chain(with_range(|it| it.1).collect::<Vec<_>>().into_iter().rev());
-    let band: String = outline.map(|(x, y)| format!("{:.1},{:.1} ", x * 1000.0, y * frame.height)).collect();
     let marks = if series.kind == Kind::Line { &series.points[..] } else { &[] };
     html! {
         svg width="100%" height=(Pixels(frame.height)) viewBox={ "0 0 1000 " (Pixels(frame.height)) } preserveAspectRatio="none" {
-            @if !band.is_empty() { polygon points=(band.trim_end()) {} }
+            @for band in bands { polygon points=(band) {} }
             path d=(lines) {}
         }
         @for it in marks { (point(series.look, it, frame)) }

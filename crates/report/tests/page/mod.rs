@@ -101,6 +101,54 @@ fn charts_show_an_arm_with_settings_of_its_own_by_what_it_did() {
 }
 
 #[test]
+fn a_block_without_a_throughput_interrupts_the_line_and_its_band() {
+    let drawn = |lost: bool| {
+        let mut run = run();
+        let is_it = |it: &&schema::findings::CellFinding| it.arm.name == "native/mmap" && it.bytes_per_s.is_some();
+        let of = run.findings.cells.iter().find(is_it).unwrap().clone();
+        // Four more sizes of the same condition, of which the second is lost.
+        for at in 1..=4 {
+            let condition = schema::Condition { block_bytes: of.condition.block_bytes << at, ..of.condition.clone() };
+            let mut cell = schema::findings::CellFinding { condition: condition.clone(), ..of.clone() };
+            (cell.id.condition, cell.id.cell) = (
+                schema::ConditionId { condition_index: run.record.conditions.len(), ..of.id.condition },
+                run.record.cells.len(),
+            );
+            if lost && at == 2 {
+                (cell.ns_per_op, cell.bytes_per_s) = (None, None);
+            }
+            let entry = &run.record.cells[of.id.cell];
+            let entry = schema::record::Cell { condition: run.record.conditions.len(), ..entry.clone() };
+            run.record.cells.push(entry);
+            run.record.conditions.push(condition);
+            let origin = run.record.origins.get(of.id.condition.condition_index).copied();
+            run.record.origins.extend(origin);
+            run.findings.cells.push(cell);
+        }
+        let page = page(&run);
+        let section =
+            page.split("<section id=\"block-size\"").nth(1).unwrap().split("</section>").next().unwrap().to_string();
+        (section.matches("<polygon").count(), section.matches(">–</td>").count())
+    };
+    let ((whole, none), (parts, missing)) = (drawn(false), drawn(true));
+    assert_eq!((parts, none, missing), (whole + 1, 0, 2));
+}
+
+#[test]
+fn the_page_says_how_much_of_a_long_experiment_it_leaves_out() {
+    let mut run = run();
+    assert!(!page(&run).contains("of it stand in the record"));
+    let text =
+        "title = \"x\"\n[[compare]]\narms = [\"read\"]\nworkload = \"scan\"\nblock = \"4 KiB\"\nstate = \"cached\"\n";
+    let one = schema::Experiment::parse("x", text).unwrap().comparisons.remove(0);
+    run.record.experiment.comparisons = vec![one; 400];
+    let lines = serde_json::to_string_pretty(&run.record.experiment).unwrap().lines().count();
+    let page = page(&run);
+    let says = page.split(" more lines of it stand in the record").next().unwrap().rsplit('>').next().unwrap();
+    assert_eq!(says.replace(',', "").parse::<usize>().unwrap(), lines - 2000);
+}
+
+#[test]
 fn the_time_of_an_arm_with_a_block_of_its_own_is_no_share_of_the_time_of_another_block() {
     let mut run = run();
     let is_it = |it: &&mut schema::findings::CellFinding| it.arm.name == "native/mmap" && it.ns_per_op.is_some();
@@ -228,7 +276,7 @@ fn read_amplification_is_over_the_bytes_that_the_tally_says_were_reached() {
         cell.device_read_bytes = Reading::Value(cell.distinct_bytes.unwrap());
     }
     let page = page(&run);
-    let tables = page.split("read amplification, bytes from the device per byte reached</th>").skip(1);
+    let tables = page.split("read amplification, bytes from the device per byte</th>").skip(1);
     let rows = tables.flat_map(|table| table[..table.find("</table>").unwrap()].split("<tr").skip(1));
     // The row's last cell.
     let values: Vec<&str> = rows

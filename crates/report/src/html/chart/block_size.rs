@@ -39,12 +39,18 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
         rows: Vec::new(),
     };
     for name in distinct(shown.iter().map(|it| it.name.clone())) {
-        let mut points: Vec<&&Named> = shown.iter().filter(|it| it.name == name).collect();
+        let mut points: Vec<&Named> = cells.iter().filter(|it| !it.cell.control && it.name == name).collect();
         points.sort_by_key(|it| it.cell.does().block_bytes);
         let mut drawn = Vec::new();
         for point in &points {
-            let Some(rate) = point.cell.bytes_per_s else { continue };
             let block = Bytes(point.cell.does().block_bytes).to_string();
+            // A block without a valid pass interrupts the line.
+            let Some(rate) = point.cell.bytes_per_s else {
+                drawn.push(Point::new(point.cell.does().block_bytes as f64, f64::NAN, ""));
+                let missing = || Cell::plain(number::MISSING);
+                table.rows.push(vec![Cell::plain(&name), Cell::plain(block), missing(), missing()]);
+                continue;
+            };
             let described = format!(
                 "{} [{}, {}]",
                 number::throughput(rate.median),

@@ -15,7 +15,7 @@ use crate::{
 pub(super) const CHART: Chart = Chart {
     id: "faults",
     title: "Faults and read amplification",
-    about: "Page faults per MiB that was delivered (of commands: per MiB of their files), and bytes read from the device per distinct byte that was reached. Above 1, whole pages, sectors or read-ahead fetched bytes that were not used.",
+    about: "Page faults per MiB that was delivered and bytes read from the device per distinct byte that was reached; of commands both per byte of their files, because what they reach of them is not known. Above 1, whole pages, sectors or read-ahead fetched bytes that were not used.",
     draw,
 };
 
@@ -39,7 +39,7 @@ const COUNTED: [Counted; 3] = [
     },
     Counted {
         title: "read amplification",
-        unit: "bytes from the device per byte reached",
+        unit: "bytes from the device per byte",
         of: |cell| over(&cell.device_read_bytes, cell, cell.distinct_bytes),
     },
 ];
