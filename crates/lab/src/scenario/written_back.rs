@@ -49,10 +49,13 @@ fn write(scene: &Scene) -> Result<ScenarioResult, String> {
 
 fn munmap(scene: &Scene) -> Result<ScenarioResult, String> {
     let scratch = observable(scene)?;
-    drop(stored(&scratch)?);
+    let mapping = stored(&scratch)?;
+    let before = scratch.cache()?;
+    drop(mapping);
     let unmapped = not_stored(scratch.cache()?);
     scratch.file.sync_all().map_err(|error| format!("fsync(2): {error}"))?;
     let synced = not_stored(scratch.cache()?);
+    all_dirty(&before)?;
     Ok(ScenarioResult {
         holds: unmapped == 0,
         evidence: format!("of {PAGES} pages {unmapped} were dirty after munmap(2) and {synced} after fsync(2)"),
@@ -73,15 +76,12 @@ fn starts_nothing(
 ) -> Result<ScenarioResult, String> {
     let scratch = observable(scene)?;
     let mapping = stored(&scratch)?;
-    // The kernel may write back at any time by itself; what it began before is not the call's.
     let before = scratch.cache()?;
     call(&scratch, &mapping)?;
     let after = scratch.cache()?;
     mapping.sync().map_err(|error| format!("msync(2) with MS_SYNC: {error}"))?;
     let synced = not_stored(scratch.cache()?);
-    if before.dirty < PAGES {
-        return Err("the kernel began to write the pages back before the call; try again".into());
-    }
+    all_dirty(&before)?;
     Ok(ScenarioResult {
         holds: after.dirty == PAGES && after.writeback == 0 && synced == 0,
         evidence: format!(
@@ -90,6 +90,14 @@ fn starts_nothing(
             after.dirty, after.writeback
         ),
     })
+}
+
+/// The kernel may write back at any time by itself; what it began before a call is not the call's.
+fn all_dirty(before: &Cachestat) -> Result<(), String> {
+    match before.dirty {
+        PAGES => Ok(()),
+        _ => Err("the kernel began to write the pages back before the call; try again".into()),
+    }
 }
 
 fn dirty_before_store(scene: &Scene) -> Result<ScenarioResult, String> {
