@@ -1,5 +1,6 @@
 //! A table whose numbers are never cut. Where it is wider than the page, the columns that do not fit go on in a second
-//! table beneath it, with the first column repeated; only text cells are broken into lines.
+//! table beneath it, with the first column repeated; only text cells are broken into lines. Where that would take three tables
+//! or more, each row is a list of its own: the title of a column in each line, and the cell beside it.
 
 use super::{
     paint::{Paint, Piece},
@@ -7,6 +8,7 @@ use super::{
 };
 
 const GAP: usize = 2;
+const MOST_PARTS: usize = 2;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
@@ -88,6 +90,9 @@ impl Table {
         if parts.is_empty() {
             parts.push(vec![0]);
         }
+        if parts.len() > MOST_PARTS {
+            return vec![self.lists(available)];
+        }
         // A split between two groups of columns reads better than one inside a group, where it costs no more parts.
         let wide = |part: &[usize]| later + part.iter().skip(1).map(|&column| GAP + widths[column]).sum::<usize>();
         if let [left, right] = &mut parts[..]
@@ -132,6 +137,33 @@ impl Table {
         let rows = self.rows.iter().filter(|row| !later || goes_on(row));
         let mut lines = self.lines(&titles, columns, widths, true);
         lines.extend(rows.flat_map(|row| self.lines(row, columns, widths, false)));
+        lines
+    }
+
+    /// Every row as a list of what it has in each column.
+    fn lists(&self, available: usize) -> Vec<Vec<Piece>> {
+        let titles = self.columns.iter().skip(1).map(|column| width(&visible(&column.title))).max().unwrap_or(0);
+        let titles = titles.min(available.saturating_sub(2 * GAP) / 2);
+        let room = available.saturating_sub(titles + 2 * GAP).max(1);
+        let piece = |text: &str, columns, paint| Piece { text: text.to_string(), columns, right: false, paint };
+        let gap = || Piece::padded(String::new(), GAP, Paint::Plain);
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            let of_row = wrap(&visible(&row[0].text), available);
+            lines.extend(of_row.iter().map(|line| vec![piece(line, width(line), row[0].paint)]));
+            for (cell, column) in row.iter().zip(&self.columns).skip(1).filter(|(cell, _)| !cell.text.is_empty()) {
+                let [title, text] = [wrap(&visible(&column.title), titles), wrap(&visible(&cell.text), room)];
+                for at in 0..title.len().max(text.len()) {
+                    let [title, text] = [&title, &text].map(|lines| lines.get(at).map_or("", String::as_str));
+                    lines.push(vec![
+                        gap(),
+                        piece(title, titles, Paint::Quiet),
+                        gap(),
+                        piece(text, width(text), cell.paint),
+                    ]);
+                }
+            }
+        }
         lines
     }
 
@@ -220,5 +252,38 @@ mod tests {
             }
             assert!(plain(&table, available).concat().contains("1.23\u{a0}µs"));
         }
+    }
+
+    #[test]
+    fn a_table_that_would_take_three_parts_or_more_is_a_list_for_each_row() {
+        let row = |cells: [&str; 5]| cells.map(Cell::plain).to_vec();
+        let columns = ["mapping", "resident", "dirty pages", "advice", "faults"].map(Column::right).to_vec();
+        let table = Table {
+            columns,
+            rows: vec![
+                row(["/var/lib/db", "1.5\u{a0}GiB", "0", "random, and none besides", "12,345"]),
+                row(["/usr/lib/a.so", "2\u{a0}MiB", "0", "normal", ""]),
+            ],
+        };
+        assert_eq!(
+            plain(&table, 30),
+            [
+                "/var/lib/db",
+                "  resident     1.5\u{a0}GiB",
+                "  dirty pages  0",
+                "  advice       random, and",
+                "               none besides",
+                "  faults       12,345",
+                "/usr/lib/a.so",
+                "  resident     2\u{a0}MiB",
+                "  dirty pages  0",
+                "  advice       normal",
+            ]
+        );
+        assert_eq!(
+            plain(&table, 90).iter().filter(|line| line.contains("resident")).count(),
+            1,
+            "one table where there is room"
+        );
     }
 }
