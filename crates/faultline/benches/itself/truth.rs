@@ -88,7 +88,7 @@ fn of_file(programs: &mut Programs, file: &Path, heading: &str, shown: &Document
     for _ in 0..SWEEPS {
         programs.filled = None;
         for (comparison, found) in decided.iter().zip(&mut found) {
-            let ops = job(comparison).map_or(comparison.condition.ops, |it| it.ops);
+            let ops = reads_of_the_file(comparison);
             let arms = [comparison.baseline_cell, comparison.id.cell].map(|cell| &shown.record.cells[cell].arm);
             found.push(programs.ratios(file, &comparison.condition, ops, arms)?);
         }
@@ -138,6 +138,17 @@ fn of_file(programs: &mut Programs, file: &Path, heading: &str, shown: &Document
 /// The answer at the size of the job, where the verdict is by that.
 fn job(comparison: &Comparison) -> Option<&Confirmed> {
     comparison.confirmed.as_ref().filter(|_| comparison.answer_of.is_confirmed())
+}
+
+/// So many blocks of the whole file: reads of a part of it in the page cache are as dense as these.
+fn reads_of_the_file(comparison: &Comparison) -> u64 {
+    let condition = &comparison.condition;
+    let (ops, bytes) = job(comparison).map_or((condition.ops, condition.range.bytes), |it| (it.ops, it.bytes));
+    let is_dense = condition.workload == Workload::Random && condition.state == State::Cached;
+    match is_dense && bytes > 0 {
+        true => (ops as f64 * (condition.file_bytes as f64 / bytes as f64).max(1.0)).round() as u64,
+        false => ops,
+    }
 }
 
 fn is_near(one: f64, other: f64) -> bool {

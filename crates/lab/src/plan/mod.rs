@@ -267,6 +267,9 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
         }
     }
     cross_some(&mut conditions, &compare.ops, |_| !compare.ops.is_empty(), cover);
+    if compare.range.is_none() && !compare.ops.is_empty() {
+        conditions.iter_mut().for_each(keep_density);
+    }
     // Two entries of a list may mean the same.
     let mut distinct: Vec<Condition> = Vec::new();
     for condition in conditions {
@@ -275,6 +278,19 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
         }
     }
     distinct
+}
+
+/// Random reads of a part as large as this cost what they cost in the whole file.
+const DENSE_LEAST_OPS: u64 = 1000;
+
+/// How many reads share a fault depends on how densely they lie. Where a pass of so many random reads of a file has a part of
+/// it, it makes as many of them as would come to that part.
+fn keep_density(condition: &mut Condition) {
+    if condition.state == State::Cached && condition.workload == Workload::Random {
+        let share = condition.range.bytes as f64 / condition.file_bytes.max(1) as f64;
+        let here = (condition.ops as f64 * share.min(1.0)).round() as u64;
+        condition.ops = here.max(DENSE_LEAST_OPS.min(condition.ops));
+    }
 }
 
 /// Of the range, in state `limited`, when the experiment does not say it.
@@ -762,6 +778,23 @@ arms = ["pread", "mmap", "half"]
         let file = 10 * RANGE_BYTES_MAX;
         let random = [(small, 10), (small, 1000), (large, 10), (large, 1000)].map(|(block, ops)| (block, ops, file));
         assert_eq!(ops("random", file), random, "how much of the file is in memory already decides what a read costs");
+    }
+
+    #[test]
+    fn random_reads_of_a_part_of_the_file_lie_as_densely_as_those_of_the_whole_would() {
+        let text = "title = \"x\"\n[[compare]]\narms = [\"read\"]\nworkload = \"random\"\nblock = \"64 B\"\nops = [800, 30_000]\n";
+        let of = |state: &str, file_bytes: u64, range: &str| {
+            let text = format!("{text}state = \"{state}\"\n{range}\n");
+            let conditions = plan(&text, file_bytes).conditions;
+            conditions.iter().map(|it| (it.ops, it.range.bytes)).collect::<Vec<_>>()
+        };
+        let max = RANGE_BYTES_MAX;
+        assert_eq!(of("cached", max, ""), [(800, max), (30_000, max)]);
+        assert_eq!(of("cached", 4 * max, ""), [(800, max), (7500, max)]);
+        assert_eq!(of("cached", 400 * max, ""), [(800, max), (1000, max)], "still enough for a pass");
+        // Without faults their number is all that matters; and a range that was asked for is the whole of what is asked about.
+        assert_eq!(of("mapped", 4 * max, ""), [(800, max), (30_000, max)]);
+        assert_eq!(of("cached", 4 * max, "range = { bytes = \"1 GiB\" }"), [(800, 1 << 30), (30_000, 1 << 30)]);
     }
 
     #[test]
