@@ -23,7 +23,7 @@ use crate::{
 
 /// Of the budget, for one fill that reads page by page.
 const SHARE_OF_FILL: f64 = 0.1;
-/// Of the pages of a file as it was found, so many may have left the page cache and be read again.
+/// Of the pages of a fill, so many may have left the page cache and be read again.
 const LOST_MOST: f64 = 0.01;
 /// Of a device whose ceiling is not known.
 const RANDOM_OPS_PER_S: f64 = 10_000.0;
@@ -39,8 +39,8 @@ impl Bench<'_> {
             self.look_at_fill((fill, range, None), method, 0)?;
             return Ok(None);
         }
-        let holds = |it: &Filled| it.fill == fill && it.range.covers(&range);
-        if let Some(filled) = self.filled.as_ref().filter(|it| holds(it)) {
+        let holds = |it: &&Filled| it.fill == fill && it.range.covers(&range);
+        if let Some(filled) = self.filled.as_ref().filter(holds).filter(|it| self.is_whole(it, range)) {
             return Ok(filled.copy.clone());
         }
         if fill == Fill::Found {
@@ -72,6 +72,8 @@ impl Bench<'_> {
             false => order.method(fill),
         };
         self.look_at_fill((fill, range, copy.clone()), method, elapsed_ns)?;
+        // What it cannot mend now, the pass finds.
+        self.filled.as_ref().map(|it| self.is_whole(it, condition.range));
         Ok(copy)
     }
 
@@ -116,23 +118,25 @@ impl Bench<'_> {
         }
     }
 
-    /// A file as it was found cannot be made anew, and a reclaim scheme may take single pages of it. A few of them are read
-    /// again, without read-ahead; whether the folios are those that were found is looked at afterwards.
-    pub(super) fn is_found_again(&self, filled: &Filled) -> bool {
-        if filled.fill != Fill::Found {
-            return false;
-        }
-        let is_few = |it: Resident| (it.of - it.pages.min(it.of)) as f64 <= LOST_MOST * it.of as f64;
+    /// Whether a part of what was filled is in the page cache, in the folios of the fill. A reclaim scheme may take single
+    /// pages at any time: to fill 1 GiB page by page again takes seconds, in which it takes others, and a file as it was found
+    /// cannot be made anew. So a few are read again, without read-ahead; whether the folios are still those of the fill is
+    /// looked at afterwards.
+    pub(super) fn is_whole(&self, filled: &Filled, range: Span) -> bool {
+        let target = filled.copy.as_deref().unwrap_or(self.target);
+        // What cannot be known, the pass says.
+        let Ok(Resident { pages, of }) = state::known(&target.residency(range)) else { return true };
+        let lost = of.saturating_sub(pages);
         let brings = || {
             let stop = self.stop.interrupted;
-            fill::bring_in_target(self.target, filled.range, Fill::Random, Order::Requests, stop).is_ok()
+            fill::bring_in_target(target, range, Fill::Random, Order::Requests, stop).is_ok()
         };
         let is_the_fill = || {
             let was = filled.noted.folios.as_ref()?;
-            let is = FolioSizes::at(self.target, filled.range).folios()?;
+            let is = FolioSizes::at(target, filled.range).folios()?;
             Some(fill::changed_share(was, &is)? <= fill::may_change(was))
         };
-        state::known(&self.target.residency(filled.range)).is_ok_and(is_few) && brings() && is_the_fill() == Some(true)
+        lost == 0 || (lost as f64 <= LOST_MOST * of as f64 && brings() && is_the_fill() == Some(true))
     }
 
     /// Verifies a fill and notes it, once for what may be made anew before each pass.

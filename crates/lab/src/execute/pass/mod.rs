@@ -179,7 +179,7 @@ impl Bench<'_> {
             if !condition.workload.writes() {
                 self.look_again();
             }
-            self.filled = self.filled.take().filter(|it| self.is_found_again(it));
+            self.filled = self.filled.take().filter(|it| !condition.workload.writes() && self.is_whole(it, it.range));
         }
         kind.finish(self, condition, &mut pass)?;
         pass.overhead_ns += (began.elapsed().as_nanos() as f64 - pass.done.phases.total_ns() as f64).max(0.0);
