@@ -181,7 +181,7 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
                 Cell::plain(number::duration_interval(&it.ns_per_op)),
             ];
             row.extend(sizes.iter().map(|field| Cell::plain(size(field, does(it)))));
-            row.push(Cell::plain(format!("{:.2}x", first.ns_per_op.median / it.ns_per_op.median)));
+            row.push(Cell::plain(number::ratio_glued(first.ns_per_op.median / it.ns_per_op.median)));
             row
         });
         page.table(2, &Table { columns, rows: rows.collect() });

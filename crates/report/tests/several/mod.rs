@@ -255,6 +255,14 @@ fn series_whose_passes_were_asked_to_be_of_other_sizes_have_other_headings() {
 }
 
 #[test]
+fn a_cell_that_became_hundreds_of_times_slower_is_not_shown_as_nothing_times_as_fast() {
+    let mut history = over_time("lab");
+    history.cells[1].ns_per_op = of(600.0 * 270.0, 0.02);
+    let text = report::history(&history, true, "/runs", styled(140));
+    assert!(text.contains("0.004x") && !text.contains(" 0.00x"), "{text}");
+}
+
+#[test]
 fn passes_of_very_different_sizes_are_named_wherever_runs_stand_beside_each_other() {
     let mut across = beside(&run());
     let size = |ops| schema::across::PassSize { ops, range: schema::Span { offset: 0, bytes: 1 << 30 } };
