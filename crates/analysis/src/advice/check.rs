@@ -51,8 +51,11 @@ impl Checked {
         if program <= usual[0] {
             return of(Err(Unchecked::NoColdTime), None);
         }
-        let ratios = cold[1].beside(cold[0]).map(|(_, replay, program)| (replay - usual[1]) / (program - usual[0]));
-        of(Ok([program - usual[0], replay - usual[1]]), stats::median_of_positive(ratios))
+        // A round in which one of them takes less than is usual cached counts like any other: what is divided is the middle.
+        let longer = program - usual[0];
+        let ratio = |(_, replay, program): (u32, f64, f64)| 1.0 + (replay - usual[1] - (program - usual[0])) / longer;
+        let ratios = SortedValues::new(cold[1].beside(cold[0]).map(ratio).collect());
+        of(Ok([longer, replay - usual[1]]), ratios.and_then(|it| stats::median(&it)))
     }
 
     /// From what both needed beside time, in a state without the device.
@@ -130,6 +133,16 @@ mod tests {
         let replay = Series::planted(&[40.0, 160.0, 95.0, 91.0, 150.0, 50.0]);
         let check = Checked::by_difference([&rounds(75.0), &replay], Some([&rounds(0.001), &rounds(0.001)]));
         assert!(!check.passed() && check.is_open());
+    }
+
+    #[test]
+    fn rounds_in_which_the_replay_takes_no_longer_cold_count() {
+        let [program, replay] =
+            [[100.0; 9], [9.0, 8.0, 7.0, 6.0, 100.0, 101.0, 102.0, 9.5, 9.0]].map(|it| Series::planted(&it));
+        let cached = Series::planted(&[10.0; 9]);
+        let check = Checked::by_difference([&program, &replay], Some([&cached, &cached]));
+        assert!(!check.passed(), "six of nine rounds show none of what the program takes: {check:?}");
+        assert!((check.off().unwrap() + 1.0).abs() < 0.05, "{check:?}");
     }
 
     #[test]

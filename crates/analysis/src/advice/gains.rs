@@ -36,9 +36,11 @@ impl Series {
         self.0.iter().filter_map(|(round, ns)| Some((*round, *ns, *other.0.get(round)?)))
     }
 
-    /// What is more than a time, as a share of each round.
+    /// What is more than a time, as a share: of all rounds, of which some may take less than that.
     pub(crate) fn share_above(&self, ns: f64) -> Option<Estimate> {
-        stats::median_of_positive(self.0.values().map(|it| 1.0 - ns / it))
+        let Estimate { median, ci_low, ci_high } = self.middle()?;
+        let share = |it: f64| (1.0 - ns / it).max(0.0);
+        Some(Estimate { median: share(median), ci_low: share(ci_low), ci_high: share(ci_high) })
     }
 
     /// How many times as long the rounds of this one take as those of the other.
@@ -100,6 +102,15 @@ mod tests {
         assert!((gains(None) - 80.0 / 32.0).abs() < 1e-9);
         assert!((gains(Some(5.0)) - 80.0 / (5.0 + 75.0 / 3.0)).abs() < 1e-9);
         assert!((gains(Some(90.0)) - 80.0 / 32.0).abs() < 1e-9, "it is no part of it");
+    }
+
+    #[test]
+    fn rounds_that_take_less_than_is_usual_count_in_the_share_above_it() {
+        let share = |ns: f64| series(&[70.0, 80.0, 90.0, 100.0, 110.0, 120.0, 130.0]).share_above(ns).unwrap();
+        assert!(share(100.0).median.abs() < 1e-9, "as many rounds below as above");
+        assert_eq!(share(140.0), Estimate { median: 0.0, ci_low: 0.0, ci_high: 0.0 });
+        let half = share(50.0);
+        assert!((half.median - 0.5).abs() < 1e-9 && half.ci_low < 0.4 && half.ci_high > 0.55, "{half:?}");
     }
 
     #[test]
