@@ -115,6 +115,33 @@ fn a_switch_is_measured_beside_the_command() {
 }
 
 #[test]
+fn a_command_is_run_as_often_as_was_said_before() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let script = sandbox.write("script", "echo x >> \"$1\"; exec cksum \"$2\"");
+    let [command, switch] = ["command", "switch"].map(|it| sandbox.at(it));
+    let line = format!("sh '{script}' '{switch}' '{file}'");
+    let options = ["--switch", &line, "--trace", &trace, &file];
+    let output = advise(&sandbox, &options, &["sh", &script, &command, &file]);
+    output.says(&[
+        "once, and its switch once to see how it reaches the file",
+        "from state cold and from state cached twice, and its switch once, in a trial (a slow switch in two) and in each of at \
+         most 2 rounds",
+    ]);
+    if !is_possible(&output.document()) {
+        return;
+    }
+    let runs = |of: &str| fs::read_to_string(of).unwrap_or_default().lines().count();
+    // Watching may not be allowed here.
+    assert!(
+        (12..=13).contains(&runs(&command)),
+        "twice in a trial and two rounds, from two states: {}",
+        runs(&command)
+    );
+    assert!(runs(&switch) <= 9, "{}", runs(&switch));
+}
+
+#[test]
 fn with_once_the_command_is_not_measured_and_nothing_is_advised() {
     let sandbox = Sandbox::new();
     let (file, trace) = imported(&sandbox);

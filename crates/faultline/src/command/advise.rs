@@ -10,7 +10,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use lab::trace::{self, NotRecorded, Recording, TraceFile};
+use lab::{
+    execute::ROUNDS_MAX,
+    trace::{self, NotRecorded, Recording, TraceFile},
+};
 use schema::{
     Arm, Consume, Experiment, Fill, State,
     advice::AdviceReason,
@@ -112,9 +115,13 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
 
 /// What is run how often, before anything is.
 fn announce(args: &AdviseArgs) {
-    if args.output.quiet {
-        return;
+    if let Some(says) = executions(args).filter(|_| !args.output.quiet) {
+        output::note(&says);
     }
+}
+
+/// Nothing where the command is not run. What sizes the rounds is a pass of each, too.
+fn executions(args: &AdviseArgs) -> Option<String> {
     let recorded = match args.trace {
         Some(_) => "",
         None => "once to record it and once more to see every page if it maps a file; ",
@@ -124,24 +131,30 @@ fn announce(args: &AdviseArgs) {
         false => {
             let states: Vec<String> = measured_states(args).iter().map(State::to_string).collect();
             let switches = match args.switch.len() {
-                0 => String::new(),
-                1 => ", and its switch once".into(),
-                many => format!(", and each of {many} switches once"),
+                0 => "",
+                1 => ", and its switch once",
+                _ => ", and each of its switches once",
+            };
+            let rounds = match args.rounds {
+                Some(1) => "in the round".to_string(),
+                Some(rounds) => format!("in each of at most {rounds} rounds"),
+                None => format!("in each of at most {ROUNDS_MAX} rounds"),
             };
             format!(
-                "once to see how it reaches the file; and in each of at most {} rounds from state {} twice{switches}; ",
-                args.rounds.unwrap_or(50),
-                states.join(" and from state ")
+                "once{} to see how it reaches the file; and from state {} twice{switches}, in a trial{} and {rounds}; ",
+                switches,
+                states.join(" and from state "),
+                if args.switch.is_empty() { "" } else { " (a slow switch in two)" }
             )
         }
     };
     let count = format!("{recorded}{measured}");
-    if !count.is_empty() {
-        output::note(&format!(
+    (!count.is_empty()).then(|| {
+        format!(
             "the command is run several times: {count}what it does beside reading, such as deleting or sending, it does each \
              time"
-        ));
-    }
+        )
+    })
 }
 
 /// Cold, what the file costs is what is taken longer than cached.

@@ -37,6 +37,7 @@ pub use bench::Bench;
 use bench::{Around, Draw, Stop, Times};
 use clock::Clock;
 pub use record::{Scenarios, planned};
+pub use stage::ROUNDS_MAX;
 
 /// Why a record is partial when the user stopped its run.
 pub const INTERRUPTED: &str = "interrupted";

@@ -38,7 +38,7 @@ use crate::{
 const LOOKS: [u32; 4] = [8, 12, 20, 30];
 /// Rounds are worth their time up to here: an interval narrows with the root of their number
 /// (docs/METHODOLOGY.md, "Stopping on precision").
-const ROUNDS_MAX: u32 = 50;
+pub const ROUNDS_MAX: u32 = 50;
 /// Of a stage's time, after trials and fills.
 const SHARE_OF_ROUNDS: f64 = 0.8;
 /// Of a stage's time, for trials: where they take long, some conditions with rounds are better than all without.
