@@ -194,6 +194,7 @@ fn a_command_is_recorded_and_the_file_with_the_most_bytes_matters() {
     assert_eq!((advised.file.as_str(), advised.pattern.bytes), (large.as_str(), BYTES as u64));
     let other = advised.others.iter().find(|it| it.path == small);
     assert_eq!(other.map(|it| it.bytes), Some(128 << 10), "{:?}", advised.others);
+    assert!(advised.all_bytes >= Some((BYTES + (128 << 10)) as u64), "{:?}", advised.all_bytes);
     // Some versions of cat(1) give advice, which the watch sees, too.
     let seen = document.record.observations.iter().find_map(|it| it.seen.value());
     let hints = seen.map(|it| it.named.hints.clone()).unwrap_or_default();

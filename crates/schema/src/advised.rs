@@ -24,6 +24,9 @@ pub struct Advised {
     pub others: Vec<OtherReached>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub others_left_out: u64,
+    /// What calls delivered and mappings cover of all files together, this one too. Absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_bytes: Option<u64>,
     /// The command itself was not run again.
     #[serde(default, skip_serializing_if = "is_false")]
     pub once: bool,

@@ -109,6 +109,7 @@ impl Plan {
             pattern: self.pattern.clone(),
             others: Vec::new(),
             others_left_out: 0,
+            all_bytes: None,
             once: self.once,
         }));
         lab

@@ -211,7 +211,8 @@ impl Known {
                 file.display()
             );
         }
-        let others = others(&all, place);
+        let all_bytes = all.files.iter().map(reached).sum();
+        let others = others(&all, place, all_bytes);
         let mut known = match analysis::ways(&counts).mappings {
             false => Known::of(trace, &all, place, file, None)?,
             true => {
@@ -224,6 +225,7 @@ impl Known {
             }
         };
         line.done();
+        known.advised.all_bytes = Some(all_bytes);
         known.advised.others_left_out = others.len().saturating_sub(OTHERS) as u64;
         known.advised.others = others.into_iter().take(OTHERS).collect();
         Ok(known)
@@ -270,6 +272,7 @@ impl Known {
             reach,
             others: Vec::new(),
             others_left_out: 0,
+            all_bytes: None,
             once: false,
         };
         let is_whole =
@@ -320,10 +323,9 @@ fn matters(all: &Summary) -> Result<(usize, PathBuf)> {
 }
 
 /// The others, by how much of them is reached.
-fn others(all: &Summary, place: usize) -> Vec<OtherReached> {
+fn others(all: &Summary, place: usize, all_bytes: u64) -> Vec<OtherReached> {
     let of = |it: &FileSummary| OtherReached { path: it.file.path.clone(), bytes: reached(it) };
     let others = all.files.iter().enumerate().filter(|(at, _)| *at != place).map(|(_, it)| of(it));
-    let all_bytes: u64 = all.files.iter().map(reached).sum();
     let mut others: Vec<OtherReached> = others.filter(|it| it.bytes as f64 > SMALL * all_bytes as f64).collect();
     others.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.path.cmp(&b.path)));
     others

@@ -42,8 +42,8 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Vec<Block>>
     let advised = record.advised.as_deref()?;
     let mut blocks = vec![file(record)?];
     blocks.extend(findings.advice.iter().map(|it| of_state(it, findings)));
-    let all_bytes = advised.pattern.bytes as f64 + advised.others.iter().map(|it| it.bytes as f64).sum::<f64>();
-    let others: Vec<String> = advised.others.iter().take(OTHERS).map(|it| words::other(it, all_bytes)).collect();
+    let others = advised.others.iter().take(OTHERS).map(|it| words::other(it, advised.all_bytes));
+    let others: Vec<String> = others.collect();
     if !others.is_empty() {
         let more = advised.others.len() as u64 - others.len() as u64 + advised.others_left_out;
         let more = if more > 0 { format!(", and {} more", number::count(more as f64)) } else { String::new() };

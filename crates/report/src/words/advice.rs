@@ -270,8 +270,9 @@ pub(crate) fn pattern(of: &Advised) -> String {
     )
 }
 
-pub(crate) fn other(of: &OtherReached, all_bytes: f64) -> String {
-    format!("{} ({} of the bytes)", of.path, percent(of.bytes as f64 / all_bytes.max(1.0)))
+pub(crate) fn other(of: &OtherReached, all_bytes: Option<u64>) -> String {
+    let share = all_bytes.map(|all| format!(" ({} of the bytes)", percent(of.bytes as f64 / all.max(1) as f64)));
+    format!("{}{}", of.path, share.unwrap_or_default())
 }
 
 /// Behind an option.

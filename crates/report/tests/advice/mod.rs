@@ -84,6 +84,7 @@ fn advised() -> Run {
         },
         others: vec![OtherReached { path: "/data/t.db-wal".into(), bytes: 54 * 4096 }],
         others_left_out: 0,
+        all_bytes: Some((82 << 20) + 54 * 4096),
         once: false,
     }));
     let to = |arm: &str, how, effort, grade| AdviceOption {
@@ -163,6 +164,16 @@ fn the_first_screen_of_advice_reads_well_at_every_usual_width() {
     expect_file!["../snapshots/advice-120.txt"].assert_eq(&first(&run, 120));
     expect_file!["../snapshots/advice.md"].assert_eq(&report::markdown(&run.record, &run.findings));
     check_widths(&run);
+}
+
+#[test]
+fn the_share_of_another_file_is_of_all_that_was_read_or_mapped() {
+    let mut run = advised();
+    let screen = squeezed(&first(&run, 100));
+    assert!(screen.contains("/data/t.db-wal (0.3 % of the bytes)"), "a file of 82 MiB is mapped beside it: {screen}");
+    run.record.advised.as_mut().unwrap().all_bytes = None;
+    let screen = squeezed(&first(&run, 100));
+    assert!(screen.contains("/data/t.db-wal") && !screen.contains("of the bytes"), "{screen}");
 }
 
 #[test]

@@ -360,7 +360,8 @@ makes! {
             advice, advice_self_check, commands, called, mechanisms, fills, within_cpu_cache, warnings,
         }
         Advised {
-            file, states, digest, recorder, coverage, recorded, reach, pattern, others, others_left_out, once,
+            file, states, digest, recorder, coverage, recorded, reach, pattern, others, others_left_out, all_bytes,
+            once,
         }
         Pattern { file_bytes, accesses, bytes, page_bytes, distinct_pages, in_order, threads, mappings, sizes }
         OtherReached { path, bytes }
