@@ -121,6 +121,19 @@ fn the_answer_comes_first_and_can_be_had_alone() {
 }
 
 #[test]
+fn the_matrix_says_where_its_random_reads_are_of_a_part_of_the_file() {
+    let mut run = run();
+    let says = |run: &Run| squeezed(&terminal(run, 100)).contains("within 256 MiB of the file's 1 GiB");
+    assert!(!says(&run));
+    // They lie more densely there than as many would in the file.
+    let cut = |it: &mut schema::Condition| it.range.bytes = 256 << 20;
+    run.record.conditions.iter_mut().filter(|it| it.workload == schema::Workload::Random).for_each(cut);
+    let lines = run.findings.map.iter_mut().filter(|it| it.condition.workload == schema::Workload::Random);
+    lines.for_each(|it| cut(&mut it.condition));
+    assert!(says(&run), "{}", terminal(&run, 100));
+}
+
+#[test]
 fn no_answer_takes_the_place_of_another_in_the_matrix() {
     let mut run = run();
     // Equal conditions of two comparisons. The name of one is what is left out of the name of a start: the usual fill.

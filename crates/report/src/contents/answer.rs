@@ -203,7 +203,10 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
         refill: fills::refills(record, findings).next(),
         why: words.why(&findings.answer.causes),
         facts: vec![("Not measured", words.not_measured())],
-        reads: reads(lines().filter(|it| is_of_reads(it)).flat_map(|it| ops(record, it))),
+        reads: reads(
+            lines().filter(|it| is_of_reads(it)).flat_map(|it| ops(record, it)),
+            lines().filter(|it| is_of_reads(it)).map(|it| &it.condition),
+        ),
         trust: trust(findings),
         starts,
         columns,
@@ -610,11 +613,20 @@ impl Words<'_> {
 }
 
 /// Of passes of random reads.
-fn reads(ops: impl Iterator<Item = u64> + Clone) -> Option<String> {
+fn reads<'r>(
+    ops: impl Iterator<Item = u64> + Clone,
+    conditions: impl Iterator<Item = &'r Condition>,
+) -> Option<String> {
     let [least, most] = [ops.clone().min()?, ops.max()?];
     let all = if least == most { String::new() } else { format!("{} to ", number::count(least as f64)) };
+    // How densely they lie is what counts.
+    let of_a_part = conditions.filter(|it| it.range.bytes < it.file_bytes).min_by_key(|it| it.range.bytes);
+    let part = of_a_part.map_or(String::new(), |it| {
+        let [range, file] = [it.range.bytes, it.file_bytes].map(|it| number::bytes_glued(it as f64));
+        format!(", some or all of them within {range} of the file's {file}")
+    });
     Some(format!(
-        "a pass of random reads makes {all}{} of them, and the more it makes, the more of them share a page fault",
+        "a pass of random reads makes {all}{} of them{part}, and the more it makes, the more of them share a page fault",
         number::count(most as f64)
     ))
 }
