@@ -27,7 +27,7 @@ use schema::{
     findings::{CellFinding, Comparison},
 };
 
-use answers::{choice, crossover, figures, fills, map};
+use answers::{choice, crossover, figures, fills, map, stalls};
 use cells::{beats, counted, forks, safepoints};
 use commands::{mechanism, share};
 use compare::noise;
@@ -74,6 +74,7 @@ pub fn analyze(record: &Record) -> Findings {
     let accounts = costs.as_ref().map_or(&[][..], |it| &it.breakdowns);
     let commands = share::all(&run);
     let (advice, advice_self_check) = advice::all(&run, &commands);
+    let beats = beats::all(&run);
     let answer = Answer { choices, causes: cost::cause::all(&map, &comparisons, accounts) };
     Findings {
         answer,
@@ -98,7 +99,8 @@ pub fn analyze(record: &Record) -> Findings {
         advice_self_check,
         commands,
         safepoints: safepoints::all(&run).map(Box::new),
-        beats: beats::all(&run),
+        stalls: stalls::all(record, &beats),
+        beats,
     }
 }
 

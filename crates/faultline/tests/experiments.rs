@@ -52,6 +52,24 @@ fn numbers_beyond_all_reason_are_refused_and_never_overflow() {
     refused(with("threads = 100000"), &["my.toml:7:"]);
     refused(with("range = { share = 7.0 }"), &["my.toml:7:"]);
     refused(with("range = { share = nan }"), &["my.toml:7:"]);
+    refused(format!("budget_s = 0\n{}", with("")), &["budget_s"]);
+}
+
+#[test]
+fn an_experiment_has_the_budget_that_it_says_unless_the_user_says_another() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 4096);
+    let compare =
+        "[[compare]]\nworkload = \"scan\"\nblock = \"4 KiB\"\nstate = \"cached\"\narms = [\"read\", \"mmap\"]\n";
+    sandbox.write("own.toml", format!("title = \"t\"\nbudget_s = 240\n{compare}"));
+    sandbox.write("none.toml", format!("title = \"t\"\n{compare}"));
+    for (experiment, more, expected_s) in
+        [("own.toml", &[][..], 240.0), ("none.toml", &[], 60.0), ("own.toml", &["--budget=50s"], 50.0)]
+    {
+        let planned = sandbox.run(&[&["run", &file, "-e", experiment, "--dry-run", "--json"], more].concat()).expect(0);
+        let planned: serde_json::Value = serde_json::from_str(&planned.stdout).unwrap();
+        assert_eq!(planned["expected_s"], expected_s, "{experiment} {more:?}");
+    }
 }
 
 #[test]

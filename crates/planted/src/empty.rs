@@ -27,6 +27,7 @@ pub fn empty_record() -> Record {
             title: "Made up".to_string(),
             question: None,
             source: None,
+            budget_s: None,
             study: None,
             comparisons: Vec::new(),
             claims: Vec::new(),

@@ -17,7 +17,8 @@ use crate::{
     contents::commands,
     words::{
         advice_caveat, advice_reason, beats, caution, crossover, explanation, fact, fact_says, forecast_remark,
-        fork_groups, how, line, not_comparable, reason, reasons, safepoints, settles, traits, unchecked, warning,
+        fork_groups, how, line, not_comparable, reason, reasons, safepoints, settles, stall, traits, unchecked,
+        warning,
     },
 };
 
@@ -90,6 +91,9 @@ fn say_findings(findings: &Findings, value: &mut Value) {
     }
     for (it, value) in each(&findings.beats, value, "beats") {
         put(value, "says", beats(it));
+    }
+    for (it, value) in each(&findings.stalls, value, "stalls") {
+        put(value, "says", stall(it));
     }
     if let (Some(it), Some(value)) = (&findings.safepoints, value.get_mut("safepoints")) {
         put(value, "says", safepoints(it));

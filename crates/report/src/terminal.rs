@@ -60,7 +60,9 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
         }
         claim::write(&mut page, &findings.claims);
     }
-    for part in stopped::parts(record, findings) {
+    // Where the answer says who stops, these are its numbers.
+    let has_stalls = answer.is_some_and(|it| !it.stalls.is_empty());
+    for part in stopped::parts(record, findings).into_iter().filter(|_| all || !has_stalls) {
         page.blank();
         page.paragraph(0, Paint::Heading, part.title);
         page.paragraph(0, Paint::Quiet, part.about);

@@ -18,8 +18,8 @@ use schema::{
     claims::{LaterRun, Ledger, LedgerEntry},
     explanation::Count,
     findings::{
-        BeatControl, BeatFinding, BeatLateness, BeatPoint, BeatSays, Document, SafepointTail, SafepointsSeen, Status,
-        Verdict,
+        BeatControl, BeatFinding, BeatLateness, BeatPoint, BeatSays, Document, SafepointTail, SafepointsSeen, StallArm,
+        StallFinding, StallSays, Status, Verdict,
     },
     line::LineAnswer,
     machine::{MadeOn, Origin},
@@ -1306,13 +1306,24 @@ fn who_else_stops_is_a_table_with_its_control_and_a_sentence_in_every_form() {
     };
     run.findings.beats =
         vec![of("mmap<b>", Some(9.87e6), BeatSays::Waiting), of("mmap", None, BeatSays::TooFewDeadlines)];
+    let stalled = |name: &str, p99: f64| StallArm { cell: cell.id.cell, name: name.into(), late: late(Some(p99), 0.5) };
+    run.findings.stalls = vec![StallFinding {
+        id: cell.id.condition,
+        runtime: "py<i>".into(),
+        arms: vec![stalled("python/slice", 2.67e8)],
+        instead: Some(stalled("python/preadv", 2.4e5)),
+        says: StallSays::Others,
+    }];
     check_widths(&run);
-    let terminal = squeezed(&report::terminal(
-        &run.record,
-        &run.findings,
-        Style { width: 160, colour: false, details: false },
-        None,
-    ));
+    let screen = |details: bool| {
+        report::terminal(&run.record, &run.findings, Style { width: 160, colour: false, details }, None)
+    };
+    let first = squeezed(&screen(false));
+    for words in ["Who else stops", "py<i> others stop beside python/slice", "267 ms", "take python/preadv: 240 µs"] {
+        assert!(first.contains(words), "{words:?} is not in\n{first}");
+    }
+    assert!(!first.contains("1,234"), "the numbers of every arm stand in the details: {first}");
+    let terminal = squeezed(&screen(true));
     let page = report::html(&run.record, &run.findings);
     let markdown = report::markdown(&run.record, &run.findings);
     for text in [&terminal, &page, &squeezed(&markdown)] {
@@ -1321,10 +1332,12 @@ fn who_else_stops_is_a_table_with_its_control_and_a_sentence_in_every_form() {
         {
             assert!(text.contains(words), "{words:?} is not in\n{text}");
         }
-        assert!(!text.contains("mmap<b>") || text == &terminal);
+        assert!(!(text.contains("mmap<b>") || text.contains("py<i>")) || text == &terminal);
     }
     assert!(page.contains("id=\"stops\"") && page.contains("id=\"beats\"") && page.contains("mmap&lt;b&gt;"));
     let json: Value = serde_json::from_str(&report::json(&run.record, &run.findings, None)).unwrap();
+    let stalls = &json["findings"]["stalls"][0];
+    assert!(stalls["says_data"] == "others" && stalls["says"].as_str().unwrap().contains("267 ms"), "{stalls}");
     let beats = &json["findings"]["beats"];
     assert_eq!((&beats[0]["says_data"], &beats[1]["late"]["p99_ns"]), (&"waiting".into(), &Value::Null));
     assert!(beats[0]["says"].as_str().unwrap().contains("9.9 ms"), "{beats}");

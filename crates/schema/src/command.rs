@@ -160,6 +160,7 @@ pub fn experiment(specs: &[Spec], states: &[State], fills: &[Fill]) -> Experimen
         title: "Commands side by side".into(),
         question: None,
         source: None,
+        budget_s: None,
         study: None,
         comparisons: vec![compare],
         claims: Vec::new(),

@@ -72,6 +72,9 @@ pub struct Findings {
     /// How late a second thread was beside the passes of arms: who else stops. One entry for each arm and condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beats: Vec<BeatFinding>,
+    /// What follows from those: one entry for each runtime.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stalls: Vec<StallFinding>,
     /// Of `faultline advise`: what to change, for each state that was asked about, and how far the replay is the program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<crate::advice::Advice>,
@@ -623,6 +626,42 @@ pub enum BeatSays {
     InMemory,
     /// There is nothing to hold it against.
     NoControl,
+}
+
+/// Whether arms of a runtime stopped other threads, and which one to use instead.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StallFinding {
+    /// The condition under which others were late for the longest; of a runtime that was not measured there, its own.
+    #[serde(flatten)]
+    pub id: ConditionId,
+    pub runtime: String,
+    /// Its arms beside which others stopped, the longest first. Where there is none, the one beside which they were late for the
+    /// longest; empty where nothing can be said.
+    pub arms: Vec<StallArm>,
+    /// Of its other arms beside which nobody stopped, the one beside which others were late for the shortest: one that calls,
+    /// if there is one. Without such an arm, the last of `arms` if they were late for less than a third of the first.
+    pub instead: Option<StallArm>,
+    #[serde(rename = "says_data")]
+    pub says: StallSays,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StallArm {
+    pub cell: usize,
+    pub name: String,
+    pub late: BeatLateness,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StallSays {
+    Nobody,
+    /// Others stopped beside the first of the arms.
+    Others,
+    /// They stopped, and not for missing pages.
+    OthersInMemory,
+    /// Deadlines were too few, or the machine was busy.
+    Unknown,
 }
 
 /// Where the faster of two arms changes along an axis.

@@ -6,3 +6,4 @@ pub(crate) mod figures;
 pub(crate) mod fills;
 pub(crate) mod headline;
 pub(crate) mod map;
+pub(crate) mod stalls;

@@ -14,11 +14,11 @@ use crate::measured::{Cell, Run};
 /// A thread that nothing stops is late for so many of its deadlines by chance.
 const NOBODY: f64 = 0.02;
 /// The 99th of a hundred differs by chance, and so does the share of a few deadlines; from here on it is called a difference.
-const APART: f64 = 3.0;
+pub(crate) const APART: f64 = 3.0;
 /// The share of the deadlines of a whole pass.
 const MORE_OFTEN: f64 = 2.0;
 /// Where an arm is its own control, the one that is taken first.
-const IN_MEMORY: [State; 2] = [State::Mapped, State::Cached];
+pub(crate) const IN_MEMORY: [State; 2] = [State::Mapped, State::Cached];
 
 /// Of arms that were measured beside a beat.
 pub(crate) fn all(run: &Run) -> Vec<BeatFinding> {

@@ -3,7 +3,7 @@
 use schema::{
     Beside, Condition, Consume, State, Workload,
     beats::{Beats, Lateness, PERIOD_NS, bin_of},
-    findings::{BeatFinding, BeatSays, ClaimVerdict, Findings},
+    findings::{BeatFinding, BeatSays, ClaimVerdict, Findings, StallArm, StallFinding, StallSays},
 };
 
 use crate::support::{Lab, Pass, random};
@@ -29,9 +29,12 @@ fn beats(of: &[(u64, u64)], idle_us: u64) -> Option<Box<Beats>> {
     Some(Box::new(Beats { period_ns: PERIOD_NS, pass: late(of), idle: late(&[(idle_us, 100)]) }))
 }
 
+/// Deadlines by how many microseconds they were late.
+type Late = &'static [(u64, u64)];
+
 /// One pass of a thread that nothing stops, and of one that is stopped half of the time.
-const FREE: &[(u64, u64)] = &[(70, 190), (200, 10)];
-const STALLED: &[(u64, u64)] = &[(70, 100), (4000, 90), (12_000, 10)];
+const FREE: Late = &[(70, 190), (200, 10)];
+const STALLED: Late = &[(70, 100), (4000, 90), (12_000, 10)];
 
 fn under(state: State) -> Condition {
     Condition { consume: Consume::Touch, beside: Beside::Beat, ..random("4 KiB", state) }
@@ -176,4 +179,81 @@ fn claims_are_about_the_99th_of_100_and_the_stalled_share_of_passes() {
     // One of a hundred is asked of each pass, of which there are too few here.
     assert_eq!(claimed(&p99("{ at-most = 1000000 }"), FREE, &[(70, 50)]), ClaimVerdict::NotTestableHere);
     assert_eq!(claimed(&share("{ at-most = 0.02 }"), FREE, &[(70, 50)]), ClaimVerdict::Holds);
+}
+
+/// One condition with arms: what their deadlines were. The control in memory of each is free.
+fn stalls(of: &[(&str, Late)]) -> Vec<StallFinding> {
+    let mut lab = Lab::new();
+    let states = [State::Cold, State::Mapped].map(|state| (state, lab.condition(under(state))));
+    for &(arm, late) in of {
+        for (state, condition) in states {
+            let cell = lab.cell(condition, arm);
+            let late = if state == State::Cold { late } else { FREE };
+            lab.measure(cell, 5, 5000.0, |_, pass: &mut Pass| pass.beats = beats(late, 70));
+        }
+    }
+    let found = lab.analyze();
+    assert!(found.stalls.iter().all(|it| it.id.condition_index == 0), "{:?}", found.stalls);
+    found.stalls
+}
+
+fn names(of: &[StallArm]) -> Vec<&str> {
+    of.iter().map(|it| it.name.as_str()).collect()
+}
+
+#[test]
+fn a_runtime_is_told_which_of_its_calls_stops_others_and_which_does_not() {
+    const LONGER: Late = &[(70, 100), (60_000, 100)];
+    let found = stalls(&[
+        ("native/mmap", FREE),
+        (CALL, &[(90, 200)]),
+        (MAP, STALLED),
+        ("python/mmap+random", LONGER),
+        ("python/mmap+view", FREE),
+    ]);
+    let [native, python] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((native.runtime.as_str(), native.says, &native.instead), ("native", StallSays::Nobody, &None));
+    assert_eq!(native.arms.len(), 1);
+    assert_eq!((python.runtime.as_str(), python.says), ("python", StallSays::Others));
+    assert_eq!(names(&python.arms), ["python/mmap+random", MAP], "the longest first");
+    assert_eq!(python.instead.as_ref().map(|it| it.name.as_str()), Some(CALL), "a call before a mapping");
+}
+
+#[test]
+fn where_all_arms_stop_others_the_one_that_does_for_much_less_time_is_taken_instead() {
+    const LONGER: Late = &[(70, 100), (60_000, 100)];
+    let of = |all: &[(&str, Late)]| stalls(all)[0].instead.as_ref().map(|it| it.name.clone());
+    assert_eq!(of(&[(MAP, LONGER), ("python/mmap+random", STALLED)]), Some("python/mmap+random".into()));
+    assert_eq!(of(&[(MAP, STALLED), ("python/mmap+random", STALLED)]), None);
+    assert_eq!(of(&[(MAP, LONGER)]), None);
+}
+
+#[test]
+fn an_arm_is_no_answer_to_itself_with_something_that_stops_all_threads() {
+    let stopped = stalls(&[("go/mmap+procs=2+stops", STALLED), ("go/mmap+procs=2", FREE)]);
+    assert_eq!((stopped[0].says, &stopped[0].instead), (StallSays::Others, &None));
+    let another = stalls(&[
+        ("go/mmap+procs=2+stops", STALLED),
+        ("go/mmap+procs=2", FREE),
+        ("go/mmap+procs=2+fault=syscall+stops", FREE),
+    ]);
+    assert!(another[0].instead.as_ref().is_some_and(|it| it.name.contains("syscall")), "{another:?}");
+}
+
+#[test]
+fn nothing_is_said_of_a_runtime_of_whose_arms_one_is_not_known() {
+    let few: Late = &[(70, 9)];
+    let found = stalls(&[("native/mmap", few), (CALL, FREE), (MAP, few)]);
+    assert!(found.iter().all(|it| (it.says, it.arms.len()) == (StallSays::Unknown, 0)), "{found:?}");
+    // What is known to stop others is said, whatever is known of the rest.
+    let found = stalls(&[(CALL, few), (MAP, STALLED)]);
+    assert_eq!((found[0].says, names(&found[0].arms)), (StallSays::Others, vec![MAP]));
+    assert!(Lab::duel(random("4 KiB", State::Cold), (CALL, 1.0), (MAP, 1.0)).analyze().stalls.is_empty());
+}
+
+#[test]
+fn what_stops_others_with_its_pages_in_memory_is_told_apart_from_what_waits_for_pages() {
+    let computing: Late = &[(2300, 150), (5200, 50)];
+    let of_memory = run(STALLED, Some((State::Mapped, computing)), 70);
+    assert_eq!(of_memory.stalls[0].says, StallSays::OthersInMemory);
 }

@@ -1,6 +1,6 @@
 //! `faultline run`: the main job.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use anyhow::Result;
 
@@ -21,7 +21,8 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     let mut experiment = experiment::load(args)?;
     let traces = replay::open(&mut experiment, args.target.as_deref().unwrap_or(Path::new(".")))?;
     let size = args.size.map(|size| size.0);
-    let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, measure::BUDGET);
+    let usual = experiment.budget_s.map_or(measure::BUDGET, |it| Duration::from_secs(it.into()));
+    let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, usual);
     let Some(target) = &args.target else {
         let words = std::env::args_os().skip(1).map(|it| it.to_string_lossy().into_owned()).collect();
         let asked = Asked { experiment: &experiment, size, budget, budget_binds, words };

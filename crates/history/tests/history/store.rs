@@ -35,6 +35,7 @@ pub(crate) fn record(id: &str) -> Record {
             title: "Smoke".into(),
             question: None,
             source: None,
+            budget_s: None,
             study: None,
             comparisons: vec![],
             claims: vec![],

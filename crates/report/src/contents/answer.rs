@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use schema::{
-    Arm, Bytes, Condition, ConditionId, Fill, Findings, Labels, Names, Record, Skip, State, Workload,
+    Arm, Beside, Bytes, Condition, ConditionId, Fill, Findings, Labels, Names, Record, Skip, State, Workload,
     answer::{Choice, Loss, MainCause},
     fields,
     findings::{AnswerOf, MapLine, Verdict},
@@ -12,7 +12,7 @@ use schema::{
     unit_cost::BreakEven,
 };
 
-use super::{again::MeasuredAgain, crossovers, fills, map, study};
+use super::{again::MeasuredAgain, crossovers, fills, map, stalls, study};
 use crate::{
     layout::{
         number::{self, GLUE},
@@ -33,6 +33,8 @@ const CAUSES: usize = 3;
 pub(crate) struct Answer {
     /// Of commands: what each is called, and its command line, whole.
     pub(crate) commands: Vec<(String, String)>,
+    /// Who else stops beside arms of each runtime: label and sentence.
+    pub(crate) stalls: Vec<(String, String)>,
     /// The rows of the matrix, and what each says in a sentence.
     pub(crate) starts: Vec<Start>,
     /// The columns: workload, and size of the block; of replays, how many accesses they have.
@@ -165,6 +167,11 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
     if columns.is_empty() {
         return None;
     }
+    let (stalls, trust) = (stalls::lines(findings, &labels), trust(findings));
+    // What else such a run has is how long each arm took, which is not what it asked.
+    if !stalls.is_empty() && lines().all(|it| it.condition.beside == Beside::Beat) {
+        return Some(Answer { stalls, trust, ..Answer::default() });
+    }
     let order = |workload: Workload| Workload::ALL.iter().position(|it| *it == workload);
     columns.sort_by_key(|&(workload, block)| (order(workload), block));
 
@@ -207,7 +214,8 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
             lines().filter(|it| is_of_reads(it)).flat_map(|it| ops(record, it)),
             lines().filter(|it| is_of_reads(it)).map(|it| &it.condition),
         ),
-        trust: trust(findings),
+        stalls,
+        trust,
         starts,
         columns,
         ..Answer::default()
@@ -765,9 +773,10 @@ impl Answer {
         }
     }
 
-    /// Label and sentence of each start, then what to take in doubt, what changes the answer, and what else is known. Of
-    /// several sentences with one label, the first has it.
+    /// Who else stops, label and sentence of each start, then what to take in doubt, what changes the answer, and what else is
+    /// known. Of several sentences with one label, the first has it.
     pub(crate) fn lines(&self) -> Vec<(String, &str)> {
+        let stalls = self.stalls.iter().map(|(label, says)| (label.clone(), says.as_str()));
         let now = self.now.as_deref().map(|it| ("Now".to_string(), it));
         let starts = self.starts.iter().map(|it| (capital(&it.label), it.says.as_str()));
         let crossovers = self.crossovers.iter().map(|it| ("Crossover".to_string(), it.as_str()));
@@ -777,7 +786,8 @@ impl Answer {
             let label = |at: usize| if at == 0 { label.to_string() } else { String::new() };
             says.iter().enumerate().map(move |(at, it)| (label(at), it.as_str()))
         });
-        now.into_iter().chain(starts).chain(in_doubt).chain(crossovers).chain(refill).chain(facts).collect()
+        let now = stalls.chain(now);
+        now.chain(starts).chain(in_doubt).chain(crossovers).chain(refill).chain(facts).collect()
     }
 }
 

@@ -18,6 +18,7 @@ pub(crate) mod numbers;
 mod reason;
 pub(crate) mod runtime;
 mod safepoints;
+mod stall;
 mod unseen;
 mod warning;
 
@@ -36,6 +37,7 @@ pub use no_cost::{no_cost, traits};
 pub(crate) use reason::why_open;
 pub use reason::{reason, reasons};
 pub use safepoints::safepoints;
+pub(crate) use stall::stall;
 pub use warning::{fork_groups, warning};
 
 /// Behind a number or a verdict, where there is room for a word: that it is of passes at the size of the job, or that such

@@ -24,6 +24,9 @@ pub struct Experiment {
     pub question: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Seconds in which enough rounds are made on an ordinary machine; a minute when absent. A study has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_s: Option<u32>,
     /// The file that a study makes for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub study: Option<Study>,

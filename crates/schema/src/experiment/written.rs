@@ -107,6 +107,10 @@ impl Experiment {
         {
             return Err(Problem::whole("[study]: a test file needs at least 1 byte".into()));
         }
+        let budgets = [written.budget_s, written.study.as_ref().and_then(|it| it.budget_s)];
+        if budgets.contains(&Some(0)) {
+            return Err(Problem::whole("budget_s: a run needs at least 1 second".into()));
+        }
         let mut named = BTreeMap::new();
         for (name, spanned) in written.arms {
             let span = spanned.span();
@@ -125,6 +129,7 @@ impl Experiment {
             title: written.title,
             question: written.question,
             source: written.source,
+            budget_s: written.budget_s,
             study: written.study,
             comparisons,
             claims: written.claim.iter().map(|claim| claim.get_ref().clone()).collect(),
@@ -203,6 +208,7 @@ struct Written {
     title: String,
     question: Option<String>,
     source: Option<String>,
+    budget_s: Option<u32>,
     study: Option<Study>,
     #[serde(default)]
     arms: BTreeMap<String, Spanned<WrittenArm>>,

@@ -29,8 +29,8 @@ use schema::{
         ClaimMeasured, ClaimOnFolios, ClaimVerdict, CommandFinding, CommandTime, Comparison, Confirmed, Confounder,
         ConfounderKind, CountedFinding, Crossover, CurvePoint, Document, Estimate, FigureFinding, FillFinding,
         FilledComparison, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill, RuntimeFinding, SafepointDelay,
-        SafepointFinding, SafepointTail, Safepoints, SafepointsSeen, StateNoise, Status, UnjudgedCause, UnjudgedRefill,
-        Verdict, WithinCpuCache,
+        SafepointFinding, SafepointTail, Safepoints, SafepointsSeen, StallArm, StallFinding, StallSays, StateNoise,
+        Status, UnjudgedCause, UnjudgedRefill, Verdict, WithinCpuCache,
     },
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{
@@ -258,7 +258,7 @@ makes! {
         Storage { read_bytes_per_s, read_ops_per_s }
         ConditionId { condition_index, comparison_index }
         CellId { condition, cell }
-        Experiment { name, title, question, source, study, comparisons, claims, figures, filtered_claims }
+        Experiment { name, title, question, source, budget_s, study, comparisons, claims, figures, filtered_claims }
         Study { file_bytes, full_file_bytes, needs, budget_s, fill_then }
         Compare {
             name, variant, arms, workload, block, consume, state, threads, descriptor, aligned, range, ops, full_range,
@@ -356,7 +356,7 @@ makes! {
         ForecastArm { arm, condition, seconds, components }
         Document { schema_version, record, findings, across }
         Findings {
-            cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, map, answer, counted, runtimes, splits, safepoints, beats,
+            cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, map, answer, counted, runtimes, splits, safepoints, beats, stalls,
             advice, advice_self_check, commands, called, mechanisms, fills, within_cpu_cache, warnings,
         }
         Advised {
@@ -405,6 +405,8 @@ makes! {
         BeatLateness { deadlines, wake_ups, median_ns, p99_ns, max_ns, stalled_share }
         BeatControl { id, condition, late }
         BeatPoint { late_ns, later_share }
+        StallFinding { id, runtime, arms, instead, says }
+        StallArm { cell, name, late }
         SafepointFinding {
             id, arm, name, condition, passes, asked, median_ns, p99_ns, p99_is, max_ns, stopped_share, through_calls,
         }
@@ -746,6 +748,7 @@ makes! {
         }
         SafepointTail { NinetyNine, Longest }
         BeatSays { Busy, TooFewDeadlines, Nobody, Waiting, LongerThanInMemory, AsInMemory, InMemory, NoControl }
+        StallSays { Nobody, Others, OthersInMemory, Unknown }
         Waits { Memory, PageCache, Around }
         Trait { Block { bytes }, State(state), Arm(arm), TooHigh, TooLow, Workload(workload) }
         Lean { TooShort, TooLong }
