@@ -4,6 +4,7 @@
 
 mod observe;
 mod probes;
+mod stalls;
 mod studies;
 mod truth;
 
@@ -55,6 +56,10 @@ fn main() -> Result<()> {
         Some("studies") => {
             let which: Vec<String> = std::env::args().skip(1).filter(|it| !it.starts_with('-')).skip(1).collect();
             return studies::table(&tool, folder.path(), &which).map(|table| print!("{table}"));
+        }
+        Some("stalls") => {
+            let shown = std::env::args().skip(1).find(|it| it.ends_with(".json"));
+            return stalls::table(&tool, folder.path(), &file, shown.as_deref()).map(|table| print!("{table}"));
         }
         Some("probes") => return probes::table(&tool, &file).map(|table| print!("{table}")),
         _ => {}
