@@ -2,6 +2,7 @@
 //! sees a difference where there is none, whether a second run agrees, and what it costs. Ratios, interleaved; never
 //! run it beside anything else.
 
+mod languages;
 mod observe;
 mod probes;
 mod stalls;
@@ -56,6 +57,11 @@ fn main() -> Result<()> {
         Some("studies") => {
             let which: Vec<String> = std::env::args().skip(1).filter(|it| !it.starts_with('-')).skip(1).collect();
             return studies::table(&tool, folder.path(), &which).map(|table| print!("{table}"));
+        }
+        Some("languages") => {
+            let python = std::env::args().skip_while(|it| it != "languages").nth(1);
+            let python = python.filter(|it| !it.starts_with('-')).unwrap_or_else(|| "python3".into());
+            return languages::table(&tool, folder.path(), &file, &python).map(|table| print!("{table}"));
         }
         Some("stalls") => {
             let shown = std::env::args().skip(1).find(|it| it.ends_with(".json"));

@@ -1,0 +1,93 @@
+// Scans a file in memory, as one would write it by hand: loop FILE BYTES BLOCK METHOD CONSUME PASSES.
+// Prints the nanoseconds that a block takes, the median of all passes but the first three.
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"log"
+	"os"
+	"sort"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+var total uint64
+
+func touch(block []byte) {
+	for at := 0; at < len(block); at += 4096 {
+		total += uint64(block[at])
+	}
+}
+
+func sum(block []byte) {
+	var a, b, c, d uint64
+	for ; len(block) >= 32; block = block[32:] {
+		a += binary.LittleEndian.Uint64(block)
+		b += binary.LittleEndian.Uint64(block[8:])
+		c += binary.LittleEndian.Uint64(block[16:])
+		d += binary.LittleEndian.Uint64(block[24:])
+	}
+	total += a + b + c + d
+}
+
+var newline = []byte{'\n'}
+
+func lines(block []byte) { total += uint64(bytes.Count(block, newline)) }
+
+func main() {
+	size, _ := strconv.Atoi(os.Args[2])
+	block, _ := strconv.Atoi(os.Args[3])
+	passes, _ := strconv.Atoi(os.Args[6])
+	file, err := os.Open(os.Args[1])
+	if err != nil {
+		log.Fatal(err)
+	}
+	mapped, err := syscall.Mmap(int(file.Fd()), 0, size, syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		log.Fatal(err)
+	}
+	buffer := make([]byte, block)
+	var consume func([]byte)
+	switch os.Args[5] {
+	case "touch":
+		consume = touch
+	case "sum":
+		consume = sum
+	case "lines":
+		consume = lines
+	}
+	scan := func() {
+		for at := 0; at < size; at += block {
+			if _, err := file.ReadAt(buffer, int64(at)); err != nil {
+				log.Fatal(err)
+			}
+			if consume != nil {
+				consume(buffer)
+			}
+		}
+	}
+	if os.Args[4] == "mmap" {
+		scan = func() {
+			for at := 0; at < size; at += block {
+				part := mapped[at : at+block]
+				if consume != nil {
+					consume(part)
+				} else {
+					copy(buffer, part)
+				}
+			}
+		}
+	}
+	times := make([]float64, 0, passes)
+	for range passes {
+		began := time.Now()
+		scan()
+		times = append(times, float64(time.Since(began))/float64(size/block))
+	}
+	times = times[3:]
+	sort.Float64s(times)
+	fmt.Println(times[len(times)/2])
+}

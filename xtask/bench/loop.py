@@ -1,0 +1,92 @@
+"""Scans a file in memory, as one would write it by hand: loop.py FILE BYTES BLOCK METHOD CONSUME PASSES.
+
+Prints the nanoseconds that a block takes, the median of all passes but the first three."""
+
+import mmap
+import os
+import statistics
+import sys
+import time
+
+path, size, block, method, consume, passes = sys.argv[1], *map(int, sys.argv[2:4]), *sys.argv[4:6], int(sys.argv[6])
+fd = os.open(path, os.O_RDONLY)
+mapping = mmap.mmap(fd, size, prot=mmap.PROT_READ)
+offsets = range(0, size, block)
+
+
+def preadv_touch():
+    total, into = 0, bytearray(block)
+    view, buffers = memoryview(into), [into]
+    for at in offsets:
+        os.preadv(fd, buffers, at)
+        total += sum(view[::4096]) if block > 4096 else view[0]
+    return total
+
+
+def read_touch():
+    total = 0
+    os.lseek(fd, 0, os.SEEK_SET)
+    for _ in offsets:
+        read = os.read(fd, block)
+        total += sum(read[::4096]) if block > 4096 else read[0]
+    return total
+
+
+def read_lines():
+    total = 0
+    os.lseek(fd, 0, os.SEEK_SET)
+    for _ in offsets:
+        total += os.read(fd, block).count(b"\n")
+    return total
+
+
+def mmap_touch():
+    total = 0
+    for at in offsets:
+        part = mapping[at : at + block]
+        total += sum(part[::4096]) if block > 4096 else part[0]
+    return total
+
+
+def view_touch():
+    total, view = 0, memoryview(mapping)
+    for at in offsets:
+        total += sum(view[at : at + block : 4096]) if block > 4096 else view[at]
+    return total
+
+
+def view_copy():
+    total, view, copy = 0, memoryview(mapping), bytearray(block)
+    for at in offsets:
+        copy[:] = view[at : at + block]
+        total += copy[0] + copy[-1]
+    return total
+
+
+def numpy_sum():
+    import numpy
+
+    total, words, reduce = 0, numpy.frombuffer(mapping, "<u8"), numpy.add.reduce
+    for at in offsets:
+        total += int(reduce(words[at >> 3 : at + block >> 3]))
+    return total
+
+
+def preadv_sum():
+    import numpy
+
+    total, into, reduce = 0, bytearray(block), numpy.add.reduce
+    words, buffers = numpy.frombuffer(into, "<u8"), [into]
+    for at in offsets:
+        os.preadv(fd, buffers, at)
+        total += int(reduce(words))
+    return total
+
+
+scan = globals()[f"{method}_{consume}"]
+times = []
+for _ in range(passes):
+    began = time.perf_counter_ns()
+    scan()
+    times.append((time.perf_counter_ns() - began) / len(offsets))
+print(statistics.median(times[3:]))
