@@ -450,13 +450,21 @@ impl Bench<'_> {
 
     fn try_blocks(&mut self, cell: usize, ops: u64) -> Result<Trial, Trouble> {
         let arm = self.record.cells[cell].arm.clone();
-        let mut under = self.condition_of(cell);
+        let whole = self.condition_of(cell);
+        let mut under = whole.clone();
         plan::cover(&mut under, ops);
         let pass = self.pass(&arm, &under)?;
+        // What the planner chooses is small beside the range.
+        let may_find_pages =
+            whole.ops > 0 && (whole.state, whole.workload) == (State::Cold, Workload::Random) && !arm.is_direct();
+        let device = pass.readings.get("device_read_bytes").and_then(|it| it.value().copied());
+        let device = device.filter(|it| may_find_pages && *it > 0.0);
+        let elapsed_ns = pass.done.phases.total_ns() as f64;
         Ok(Trial {
             cell,
             ops: pass.done.tally.ops,
-            elapsed_ns: pass.done.phases.total_ns() as f64,
+            elapsed_ns,
+            whole_range_ns: device.map_or(f64::INFINITY, |it| elapsed_ns * whole.range.bytes as f64 / it),
             overhead_ns: pass.overhead_ns,
             doubled: matches!(state::hold(under.state), Hold::Open | Hold::Warm | Hold::Locked),
             cpu_ns: (pass.done.usage.user_ns as f64) + (pass.done.usage.system_ns as f64),
