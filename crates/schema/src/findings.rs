@@ -660,6 +660,8 @@ pub enum StallSays {
     Others,
     /// They stopped, and not for missing pages.
     OthersInMemory,
+    /// They stopped, and nothing was measured that tells why.
+    OthersNoControl,
     /// Deadlines were too few, or the machine was busy.
     Unknown,
 }

@@ -51,6 +51,7 @@ fn finding(record: &Record, id: ConditionId, runtime: &str, mut measured: Vec<&B
         ([], [longest, ..]) => (StallSays::Nobody, vec![*longest]),
         ([longest, ..], _) => match longest.says {
             BeatSays::AsInMemory | BeatSays::InMemory => (StallSays::OthersInMemory, stopping),
+            BeatSays::NoControl => (StallSays::OthersNoControl, stopping),
             _ => (StallSays::Others, stopping),
         },
     };

@@ -256,4 +256,5 @@ fn what_stops_others_with_its_pages_in_memory_is_told_apart_from_what_waits_for_
     let computing: Late = &[(2300, 150), (5200, 50)];
     let of_memory = run(STALLED, Some((State::Mapped, computing)), 70);
     assert_eq!(of_memory.stalls[0].says, StallSays::OthersInMemory);
+    assert_eq!(run(STALLED, None, 70).stalls[0].says, StallSays::OthersNoControl);
 }

@@ -16,6 +16,7 @@ pub(crate) fn stall(of: &StallFinding) -> String {
     let why = match of.says {
         StallSays::Nobody => return format!("nobody stops: {late}, beside {}", first.name),
         StallSays::OthersInMemory => " and would with its pages in memory",
+        StallSays::OthersNoControl => ", for missing pages or for its computing",
         StallSays::Others | StallSays::Unknown => "",
     };
     let also: Vec<&str> = rest.iter().take(ALSO).map(|it| it.name.as_str()).collect();

@@ -748,7 +748,7 @@ makes! {
         }
         SafepointTail { NinetyNine, Longest }
         BeatSays { Busy, TooFewDeadlines, Nobody, Waiting, LongerThanInMemory, AsInMemory, InMemory, NoControl }
-        StallSays { Nobody, Others, OthersInMemory, Unknown }
+        StallSays { Nobody, Others, OthersInMemory, OthersNoControl, Unknown }
         Waits { Memory, PageCache, Around }
         Trait { Block { bytes }, State(state), Arm(arm), TooHigh, TooLow, Workload(workload) }
         Lean { TooShort, TooLong }
