@@ -1,15 +1,25 @@
 //! Cells in Python and in Go against loops that were written by hand, `xtask/bench/loop.py` and `loop.go`: scans of a file whose
 //! pages are mapped, in turn.
 
-use std::{collections::BTreeMap, ffi::OsString, fmt::Write as _, path::Path, process::Command};
+use std::{
+    collections::BTreeMap, ffi::OsString, fmt::Write as _, path::Path, process::Command, sync::atomic::AtomicBool,
+    time::Instant,
+};
 
 use anyhow::{Context, Result, ensure};
-use schema::{Bytes, findings::Document};
+use lab::{
+    Target,
+    link::{Link, Trouble},
+    runtime,
+};
+use schema::{Arm, Bytes, Consume, Span, findings::Document, protocol::Job};
 
 use super::{FILE_BYTES, document, median, root};
 
 const SWEEPS: usize = 5;
 const PASSES: usize = 9;
+const STARTS: usize = 21;
+const STARTED: [&str; 4] = ["go/mmap", "python/mmap", "python/mmap+numpy", "jvm/mapped"];
 const BLOCKS: [u64; 3] = [4 << 10, 64 << 10, 1 << 20];
 /// Arm, what the program calls it, consume.
 type Loop = (&'static str, &'static str, &'static str);
@@ -89,6 +99,40 @@ pub(crate) fn table(tool: &Path, folder: &Path, file: &Path, python: &str) -> Re
                 ratios[ratios.len() - 1],
             )?;
         }
+    }
+    Ok(page)
+}
+
+/// From the start of a worker until it answers, and until it is ready for a pass of one block; what has to be built was built
+/// before.
+pub(crate) fn starts(file: &Path, python: &str) -> Result<String> {
+    let said = |trouble: Trouble| anyhow::anyhow!("{trouble:?}");
+    for (runtime, choice) in runtime::choices().filter(|it| it.0.spec().name == "python") {
+        runtime::prefer(runtime, choice, python.into()).map_err(anyhow::Error::msg)?;
+    }
+    let target = Target::open(file, true)?;
+    let interrupted = AtomicBool::new(false);
+    let mut page = format!(
+        "## How long a worker takes to start\n\nMedians of {STARTS}, in turn.\n\n| arm | answers, ms | ready, ms |\n|---|--:|--:|\n"
+    );
+    let mut took: Vec<[Vec<f64>; 2]> = vec![Default::default(); STARTED.len()];
+    for _ in 0..=STARTS {
+        for (arm, took) in STARTED.iter().zip(&mut took) {
+            let arm: Arm = arm.parse().map_err(anyhow::Error::msg)?;
+            let Ok(worker) = runtime::worker(&arm) else { continue };
+            let job = Job { consume: Consume::Touch, ..Job::new(&arm, &target.path, Span { offset: 0, bytes: 4096 }) };
+            let began = Instant::now();
+            let (mut link, _) = Link::start(worker, &interrupted).map_err(said)?;
+            took[0].push(began.elapsed().as_secs_f64() * 1e3);
+            link.prepare(&job).map_err(said)?;
+            took[1].push(began.elapsed().as_secs_f64() * 1e3);
+            link.bye().map_err(said)?;
+        }
+    }
+    for (arm, mut took) in STARTED.iter().zip(took) {
+        // The first builds what there is to build.
+        let [answers, ready] = [0, 1].map(|part| median(took[part].get_mut(1..).unwrap_or_default()));
+        writeln!(page, "| `{arm}` | {answers:.1} | {ready:.1} |")?;
     }
     Ok(page)
 }

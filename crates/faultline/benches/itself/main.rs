@@ -61,7 +61,8 @@ fn main() -> Result<()> {
         Some("languages") => {
             let python = std::env::args().skip_while(|it| it != "languages").nth(1);
             let python = python.filter(|it| !it.starts_with('-')).unwrap_or_else(|| "python3".into());
-            return languages::table(&tool, folder.path(), &file, &python).map(|table| print!("{table}"));
+            print!("{}", languages::starts(&file, &python)?);
+            return languages::table(&tool, folder.path(), &file, &python).map(|table| print!("\n{table}"));
         }
         Some("stalls") => {
             let shown = std::env::args().skip(1).find(|it| it.ends_with(".json"));
