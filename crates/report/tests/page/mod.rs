@@ -79,6 +79,42 @@ fn passes_of_two_numbers_of_blocks_that_were_asked_for_share_no_chart() {
 }
 
 #[test]
+fn comparisons_of_one_question_about_different_blocks_share_a_chart() {
+    let mut run = run();
+    let text =
+        "title = \"x\"\n[[compare]]\narms = [\"read\"]\nworkload = \"scan\"\nblock = \"4 KiB\"\nstate = \"cached\"\n";
+    let one = schema::Experiment::parse("x", text).unwrap().comparisons.remove(0);
+    run.record.experiment.comparisons = vec![one.clone(), one];
+    run.record.origins = vec![0; run.record.conditions.len()];
+    run.record.origins[1] = 1;
+    let blocks = run.record.conditions[1].block_bytes;
+    assert_ne!(blocks, run.record.conditions[0].block_bytes);
+    run.record.conditions[1] = schema::Condition { block_bytes: blocks, ..run.record.conditions[0].clone() };
+    let together = page(&run);
+    assert!(!together.contains("comparison 1") && !together.contains("comparison 2"));
+    let count = charts(&together).len();
+    // An arm would stand at one block twice.
+    run.record.conditions[1].block_bytes = run.record.conditions[0].block_bytes;
+    assert!(charts(&page(&run)).len() > count);
+    run.record.conditions[1].block_bytes = blocks;
+    run.record.experiment.comparisons[1].name = Some("another question".into());
+    assert!(charts(&page(&run)).len() > count);
+}
+
+#[test]
+fn a_chart_of_speedups_says_once_what_several_arms_did() {
+    let page = page(&run());
+    let section = page.split("<section id=\"speedup\"").nth(1).unwrap().split("</section>").next().unwrap();
+    let chart = charts(section)[0];
+    let rows: Vec<&str> = chart
+        .split("<text class=\"end\" x=\"-7\"")
+        .skip(1)
+        .map(|it| it.split('>').nth(1).unwrap().split('<').next().unwrap())
+        .collect();
+    assert_eq!(rows[..3], ["scan 64 KiB · mmap", "mmap+populate-read", "direct"]);
+}
+
+#[test]
 fn charts_show_an_arm_with_settings_of_its_own_by_what_it_did() {
     let mut run = run();
     let is_it = |it: &&mut schema::findings::CellFinding| it.arm.name == "native/mmap" && it.ns_per_op.is_some();
