@@ -108,6 +108,11 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
+/// A text for what breaks lines itself: numbers stay with their units.
+pub(crate) fn glued(text: &str) -> String {
+    words(text).join(" ")
+}
+
 /// The words of a text. A number and its unit are one.
 fn words(text: &str) -> Vec<String> {
     const UNITS: &[&str] =

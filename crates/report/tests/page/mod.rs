@@ -54,7 +54,8 @@ fn the_colour_of_a_field_is_that_of_what_its_arm_does() {
         line.winner = Some(arm.name.clone());
         run.record.cells[line.winner_cell.unwrap()].arm = arm;
         let page = page(&run);
-        let is_in = |it: &&str| page.contains(&format!("<td class=\"{it} by2\"><a href=\"#condition-0\""));
+        let field = page.split("<a href=\"#condition-0\"").next().and_then(|it| it.rsplit("<td ").next()).unwrap();
+        let is_in = |it: &&str| field.starts_with(&format!("class=\"{it} by2\""));
         ["mapping", "calls", "others"].into_iter().find(is_in)
     };
     let arms = ["mmap+random", "jvm/mapped", "jvm/segment", "pread", "jvm/stream", "jvm/channel-positional", "direct"];
@@ -112,6 +113,29 @@ fn a_chart_of_speedups_says_once_what_several_arms_did() {
         .map(|it| it.split('>').nth(1).unwrap().split('<').next().unwrap())
         .collect();
     assert_eq!(rows[..3], ["scan 64 KiB · mmap", "mmap+populate-read", "direct"]);
+}
+
+#[test]
+fn no_line_ends_between_a_number_and_its_unit() {
+    let page = page(&run());
+    let answer = page.split("<section id=\"answer\"").nth(1).unwrap().split("</section>").next().unwrap();
+    for unit in ["KiB", "MiB", "B", "%", "µs"] {
+        let apart = answer.split(&format!(" {unit}")).any(|it| it.ends_with(|c: char| c.is_ascii_digit()));
+        assert!(!apart, "{unit} in {answer}");
+    }
+    assert!(answer.contains("64\u{a0}KiB"));
+}
+
+#[test]
+fn no_element_has_an_attribute_twice() {
+    for page in [page(&run()), page(&study()), report::across_html(&crate::several::beside(&run()))] {
+        for tag in page.split('<').skip(1).map(|it| it.split('>').next().unwrap()) {
+            // Every other part stands in quotes.
+            let names: Vec<&str> =
+                tag.split('"').step_by(2).filter_map(|it| it.trim().strip_suffix('=')?.rsplit(' ').next()).collect();
+            assert!((1..names.len()).all(|at| !names[..at].contains(&names[at])), "{tag}");
+        }
+    }
 }
 
 #[test]
@@ -397,8 +421,9 @@ addEventListener("load", () => {
   const frames = [...document.querySelectorAll("iframe")].map((it) => it.contentDocument);
   document.body.innerHTML = frames.map((it) => {
     const sums = [...it.querySelectorAll(".plot")].map(labels).reduce((sum, one) => sum.map((it, at) => it + one[at]), [0, 0, 0]);
+    const scrolled = [...it.querySelectorAll(".matrix")].filter((it) => it.parentElement.scrollWidth > it.parentElement.clientWidth).length;
     return "<p>looked " + [count(it, ".plot"), count(it, ".plot use"), count(it, "table"),
-      it.documentElement.scrollWidth - it.documentElement.clientWidth, ...sums].join(" ") + "</p>";
+      it.documentElement.scrollWidth - it.documentElement.clientWidth, ...sums, scrolled].join(" ") + "</p>";
   }).join("");
 });
 </script>"#;
@@ -414,6 +439,8 @@ struct PageAtWidth {
     labels: usize,
     cut: usize,
     overlapping: usize,
+    /// Matrices of which a part is seen only after scrolling.
+    scrolled: usize,
 }
 
 fn browser() -> Option<String> {
@@ -423,12 +450,8 @@ fn browser() -> Option<String> {
         .find(|it| Command::new(it).arg("--version").output().is_ok_and(|output| output.status.success()))
 }
 
-/// At 400 and at 1400 pixels.
-fn look(browser: &str, run: &Run, dark: bool) -> [PageAtWidth; 2] {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("page.html"), page(run)).unwrap();
-    fs::write(folder.path().join("frames.html"), FRAMES).unwrap();
-    let address = |path: &Path| format!("file://{}", path.display());
+/// What becomes of a page after its scripts ran, and what the browser says meanwhile.
+fn dumped(browser: &str, page: &Path, dark: bool) -> (String, String) {
     let mut command = Command::new(browser);
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]);
     command.args(["--disable-background-networking", "--disable-component-update", "--disable-sync"]);
@@ -439,17 +462,26 @@ fn look(browser: &str, run: &Run, dark: bool) -> [PageAtWidth; 2] {
         "--dump-dom",
     ]);
     command.args(dark.then_some("--blink-settings=preferredColorScheme=0"));
-    command.arg(format!("--user-data-dir={}", folder.path().join("profile").display()));
-    let output = command.arg(address(&folder.path().join("frames.html"))).output().unwrap();
-    let (dom, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    command.arg(format!("--user-data-dir={}", page.with_file_name("profile").display()));
+    let output = command.arg(format!("file://{}", page.display())).output().unwrap();
+    [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned()).into()
+}
+
+/// At 400 and at 1400 pixels.
+fn look(browser: &str, run: &Run, dark: bool) -> [PageAtWidth; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("page.html"), page(run)).unwrap();
+    fs::write(folder.path().join("frames.html"), FRAMES).unwrap();
+    let (dom, log) = dumped(browser, &folder.path().join("frames.html"), dark);
     // A request that the page's own policy refuses is told there too.
     let messages: Vec<&str> = log.lines().filter(|line| line.contains(":CONSOLE")).collect();
     assert!(messages.is_empty(), "{messages:?}");
     let seen = dom.split("<p>looked ").skip(1).map(|line| {
         let numbers = line[..line.find('<').unwrap()].split(' ').map(|it| it.parse::<i64>().unwrap());
-        let numbers: [i64; 7] = numbers.collect::<Vec<i64>>().try_into().unwrap();
-        let [plots, marks, tables, _, labels, cut, overlapping] = numbers.map(|it| usize::try_from(it).unwrap_or(0));
-        PageAtWidth { plots, marks, tables, too_wide: numbers[3], labels, cut, overlapping }
+        let numbers: [i64; 8] = numbers.collect::<Vec<i64>>().try_into().unwrap();
+        let [plots, marks, tables, _, labels, cut, overlapping, scrolled] =
+            numbers.map(|it| usize::try_from(it).unwrap_or(0));
+        PageAtWidth { plots, marks, tables, too_wide: numbers[3], labels, cut, overlapping, scrolled }
     });
     let both: Vec<PageAtWidth> = seen.collect();
     both.try_into().unwrap_or_else(|_| panic!("the page was not drawn: {dom:.2000}\n{log:.2000}"))
@@ -472,7 +504,7 @@ fn a_browser_draws_every_plot_at_both_widths_with_whole_labels_and_nothing_on_it
                 look.marks >= samples && look.tables > charts && look.labels > plots,
                 "{samples} samples: {look:?}"
             );
-            assert_eq!((look.cut, look.overlapping), (0, 0), "{look:?}");
+            assert_eq!((look.cut, look.overlapping, look.scrolled), (0, 0, 0), "{look:?}");
             assert!(look.too_wide <= 0, "{look:?}");
         }
     }
