@@ -52,7 +52,7 @@ fn advice(index: usize, state: State) -> Advice {
 }
 
 /// Points in a mapping: a switch cold, nothing to gain cached.
-fn advised() -> Run {
+pub(crate) fn advised() -> Run {
     let mut all = run();
     (all.record.conditions, all.record.cells, all.record.samples) = (vec![], vec![], vec![]);
     let findings = &mut all.findings;

@@ -510,6 +510,42 @@ fn a_browser_draws_every_plot_at_both_widths_with_whole_labels_and_nothing_on_it
     }
 }
 
+/// Writes what axe finds into the page: how many rules passed, and each violation that is serious or worse.
+const ACCESSIBILITY: &str = r#"<script src="axe.min.js"></script><script>
+addEventListener("load", () => axe.run().then((found) => {
+  const worse = found.violations.filter((it) => ["serious", "critical"].includes(it.impact));
+  document.body.textContent = "passed " + found.passes.length + "; " + worse.map((it) => it.id + ": " + it.nodes[0].html).join("; ");
+}));
+</script></body>"#;
+
+#[test]
+fn axe_finds_nothing_serious_on_any_page() {
+    let (Some(browser), Some(axe)) = (browser(), std::env::var_os("FAULTLINE_AXE")) else {
+        println!("skipped: FAULTLINE_AXE names no axe.min.js (npm install axe-core), or there is no chromium in PATH");
+        return;
+    };
+    let pages = [
+        page(&run()),
+        page(&study()),
+        page(&crate::advice::advised()),
+        report::across_html(&crate::several::beside(&run())),
+    ];
+    for (page, dark) in pages.iter().flat_map(|it| [(it, false), (it, true)]) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::copy(&axe, folder.path().join("axe.min.js")).unwrap();
+        // The page itself permits no script.
+        let open = page
+            .replace("default-src 'none'; style-src 'unsafe-inline'", "default-src * 'unsafe-inline' 'unsafe-eval'");
+        let path = folder.path().join("page.html");
+        fs::write(&path, open.replace("</body>", ACCESSIBILITY)).unwrap();
+        let (dom, log) = dumped(&browser, &path, dark);
+        let found = dom.rsplit("<body>passed ").next().unwrap().split("</body>").next().unwrap();
+        let (passed, worse) =
+            found.split_once("; ").unwrap_or_else(|| panic!("axe did not run: {dom:.2000}\n{log:.2000}"));
+        assert!(passed.parse::<usize>().unwrap() > 20 && worse.is_empty(), "{found}");
+    }
+}
+
 #[test]
 fn two_figures_that_say_the_same_have_a_row_each() {
     let mut run = study();
