@@ -55,7 +55,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
         (format!("{mark}  {}", check.what), text.clone())
     };
     let entries: Vec<(String, String)> = checks.iter().map(entry).collect();
-    output::print(&report::listing(&entries, 30, output::terminal_width()))?;
+    output::print(&report::listing(&entries, output::terminal_width()))?;
     Ok(Exit::Answered)
 }
 
