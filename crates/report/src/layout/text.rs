@@ -73,6 +73,32 @@ pub(crate) fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}… ({left_out} characters left out) …{}", &text[..head_end], &text[tail_start..]))
 }
 
+/// A text for a terminal that shows no other characters: each gives way to one that is as wide, so that nothing moves.
+pub fn ascii(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if c.is_ascii() => shown.push(c),
+            GLUE => shown.push(' '),
+            'µ' => shown.push('u'),
+            '±' | '…' => shown.push('~'),
+            '·' | '–' | '—' => shown.push('-'),
+            '×' => shown.push('x'),
+            '≥' => shown.push('>'),
+            '≠' => shown.push('!'),
+            '†' => shown.push('+'),
+            '‡' => shown.push('&'),
+            '§' => shown.push('$'),
+            '█' => shown.push('#'),
+            '▓' => shown.push('%'),
+            '▒' => shown.push('+'),
+            '░' => shown.push('.'),
+            other => shown.extend(std::iter::repeat_n('?', other.width().unwrap_or(0))),
+        }
+    }
+    shown
+}
+
 /// Columns that a text takes on a terminal.
 pub fn width(text: &str) -> usize {
     text.width()
@@ -160,6 +186,14 @@ mod tests {
         assert_eq!(visible("abc\u{202e}fdp.exe\u{200b}"), "abc\\u{202e}fdp.exe\\u{200b}");
         assert_eq!(visible("\u{9b}31m"), "\\u{9b}31m");
         assert_eq!(visible("größe 日本 e\u{301}"), "größe 日本 e\u{301}");
+    }
+
+    #[test]
+    fn what_is_shown_in_ascii_is_as_wide_as_before() {
+        let text = "größe 日本 e\u{301} · ±1.1 % of 812 µs – 2 × ≥ ≠ † ‡ § … |█▓▒░ |";
+        let shown = ascii(text);
+        assert_eq!(shown, "gr??e ???? e - ~1.1 % of 812 us - 2 x > ! + & $ ~ |#%+. |");
+        assert_eq!(width(&shown), width(text));
     }
 
     #[test]
