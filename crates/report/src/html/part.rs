@@ -15,7 +15,7 @@ use crate::{
     layout::{
         number,
         paint::Paint,
-        table::{Column, Table},
+        table::{Cell, Column, Table},
         text::{visible, whole},
         words::plural,
     },
@@ -311,10 +311,17 @@ pub(super) fn table(table: &Table) -> Markup {
         div.scroll tabindex="0" role="group" aria-label="Table" { table {
             thead { tr { @for column in &table.columns { th.right[column.right] { (described(&column.title)) } } } }
             tbody { @for row in &table.rows { tr {
-                @for (cell, column) in row.iter().zip(&table.columns) { td class={ @if column.right { "right " } (class(cell.paint)) } { (described(&cell.text)) } }
+                @for (cell, column) in row.iter().zip(&table.columns) { td class=[classes(column, cell)] { (described(&cell.text)) } }
             } } }
         } }
     }
+}
+
+/// Most cells have none, and a page may have very many cells.
+fn classes(column: &Column, cell: &Cell) -> Option<String> {
+    let all = [if column.right { "right" } else { "" }, class(cell.paint)];
+    let all: Vec<&str> = all.into_iter().filter(|it| !it.is_empty()).collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 fn class(paint: Paint) -> &'static str {

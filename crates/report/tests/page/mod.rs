@@ -404,6 +404,12 @@ fn large() -> Run {
     run
 }
 
+#[test]
+fn a_page_of_thousands_of_passes_repeats_nothing_for_each() {
+    let page = page(&large());
+    assert!(page.len() < 1_000_000, "{}", page.len());
+}
+
 /// Loads the page at two widths, and says what it looks like: one line for each.
 const FRAMES: &str = r#"<!DOCTYPE html><body><iframe src="page.html" width="400" height="800"></iframe><iframe src="page.html" width="1400" height="800"></iframe>
 <script>
