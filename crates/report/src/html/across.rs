@@ -42,7 +42,7 @@ fn one(versus: &RunComparison) -> Markup {
         @if versus.differs.is_empty() {
             p { (SAME_PLACE) }
         } @else {
-            div.scroll tabindex="0" role="group" aria-label="What differs" { table {
+            div.scroll tabindex="0" role="group" aria-label="What differs" { table.facts {
                 thead { tr { th { "what differs" } th { "first" } th { "second" } } }
                 tbody { @for it in &versus.differs { tr { td { (fact(it.what)) } td { (described(&fact_says(&it.first))) } td { (described(&fact_says(&it.second))) } } } }
             } }
