@@ -144,11 +144,14 @@ impl Table {
     fn lists(&self, available: usize) -> Vec<Vec<Piece>> {
         let titles = self.columns.iter().skip(1).map(|column| width(&visible(&column.title))).max().unwrap_or(0);
         let titles = titles.min(available.saturating_sub(2 * GAP) / 2);
-        // A title of several words gives way to a number that cannot be broken.
+        // A title of several words gives way to a number that cannot be broken, where that makes room enough for it.
         let later = || 1..self.columns.len();
         let unbroken = later().map(|column| self.widest_word(column)).max().unwrap_or(0);
         let narrowest = later().flat_map(|it| self.columns[it].title.split(' ')).map(|it| width(&visible(it))).max();
-        let titles = titles.min(available.saturating_sub(2 * GAP + unbroken).max(narrowest.unwrap_or(0)));
+        let titles = match available.saturating_sub(2 * GAP + unbroken) {
+            left if left >= narrowest.unwrap_or(0) => titles.min(left),
+            _ => titles,
+        };
         let room = available.saturating_sub(titles + 2 * GAP).max(1);
         let piece = |text: &str, columns, paint| Piece { text: text.to_string(), columns, right: false, paint };
         let gap = || Piece::padded(String::new(), GAP, Paint::Plain);
@@ -316,5 +319,16 @@ mod tests {
                 "  second     568\u{a0}ns\u{a0}[0,\u{a0}5,640]",
             ]
         );
+        let paths = Table {
+            rows: vec![row([
+                "scan",
+                "/a/path/that/fits/in/no/line/of/this/page",
+                "many words here",
+                "many more words",
+                "and words",
+            ])],
+            columns: table.columns,
+        };
+        assert_eq!(plain(&paths, 44)[1], "  second is faster by  /a/path/that/fits/in/");
     }
 }
