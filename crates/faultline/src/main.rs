@@ -11,6 +11,7 @@ mod command;
 mod dry_run;
 mod exit;
 mod experiment;
+mod locale;
 mod machine;
 mod measure;
 mod output;

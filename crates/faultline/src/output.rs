@@ -16,6 +16,7 @@ use crate::{
     browser,
     cli::{OutputArgs, STDOUT},
     exit::UsageError,
+    locale,
 };
 
 impl OutputArgs {
@@ -204,7 +205,7 @@ pub fn emit_across(
         // What is not saved cannot be shown later.
         let details = details || (saved.is_none() && !args.quiet);
         let saved = saved.map(|path| path.display().to_string());
-        print(&report::terminal(record, findings, style(details), saved.as_deref()))?;
+        show(&report::terminal(record, findings, style(details), saved.as_deref()))?;
     }
     first_error?;
     open(args.open, args.place_of("html"));
@@ -221,7 +222,7 @@ pub fn emit_plan(plan: &schema::plan::PlannedRun, args: &OutputArgs) -> Result<(
             write(path, &text(plan), args.force)?;
         }
     }
-    if args.takes_stdout() { Ok(()) } else { print(&report::plan(plan, style(true))) }
+    if args.takes_stdout() { Ok(()) } else { show(&report::plan(plan, style(true))) }
 }
 
 fn is_same_file(path: &Path, other: &Path) -> bool {
@@ -299,6 +300,17 @@ pub fn print(text: &str) -> Result<()> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("cannot write to stdout"),
         _ => Ok(()),
+    }
+}
+
+/// As `print`, of what is laid out for people: a terminal gets the characters that it shows.
+///
+/// # Errors
+/// As `print`.
+pub fn show(text: &str) -> Result<()> {
+    match io::stdout().is_terminal() {
+        true => print(&locale::shown(text)),
+        false => print(text),
     }
 }
 

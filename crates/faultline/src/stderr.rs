@@ -5,6 +5,8 @@ use std::{
     sync::Mutex,
 };
 
+use crate::locale;
+
 /// Columns and rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
@@ -19,7 +21,9 @@ static DRAWN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 /// the other end of the pipe is closed) the exit code is all there is.
 pub fn note(text: &str) {
     clear();
-    let _ = writeln!(anstream::stderr(), "{}", report::visible(text));
+    let text = report::visible(text);
+    let text = if std::io::stderr().is_terminal() { locale::shown(&text) } else { text.into() };
+    let _ = writeln!(anstream::stderr(), "{text}");
 }
 
 /// The size of the terminal, if stderr is one whose cursor can be moved.
@@ -41,8 +45,9 @@ pub fn is_coloured() -> bool {
 
 /// Draws lines in place of those that were drawn before.
 pub fn draw(lines: &[String], size: Size) {
+    let lines: Vec<String> = lines.iter().map(|it| locale::shown(it).into_owned()).collect();
     write(|drawn| {
-        let text = erased(drawn, size.width) + &shown(lines);
+        let text = erased(drawn, size.width) + &shown(&lines);
         let columns = |line: &String| report::width(&anstream::adapter::strip_str(line).to_string()).min(size.width);
         *drawn = lines.iter().map(columns).collect();
         text

@@ -167,7 +167,7 @@ fn runs_beside_each_other_make_a_page_and_overwrite_none() {
     let page = sandbox.at("page.html");
     assert_eq!(sandbox.run(&["compare", &first, &slow, "--html", &page]).code(), Some(0));
     let text = fs::read_to_string(&page).unwrap();
-    assert!(text.contains("20261122T000000Z-aaaa against") && text.contains("native/mmap") && text.len() < 6_000_000);
+    assert!(text.contains("20261122T000000Z-aaaa against") && text.contains(">mmap<") && text.len() < 6_000_000);
     assert_eq!(sandbox.run(&["compare", &first, &slow, "--html", &page]).code(), Some(2), "already in the data folder");
 }
 

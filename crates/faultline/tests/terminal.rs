@@ -4,7 +4,7 @@ use std::{
     fs::File,
     io::Read,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
-    process::Stdio,
+    process::{Command, Stdio},
     thread::JoinHandle,
     time::Duration,
 };
@@ -83,6 +83,10 @@ struct OnTerminal {
 
 impl OnTerminal {
     fn start(sandbox: &Sandbox, args: &[&str], size: [u16; 2]) -> OnTerminal {
+        OnTerminal::with(sandbox.command(args), size)
+    }
+
+    fn with(mut command: Command, size: [u16; 2]) -> OnTerminal {
         let (mut ours, mut theirs) = (0, 0);
         let size = winsize(size);
         let nothing = std::ptr::null_mut();
@@ -91,7 +95,6 @@ impl OnTerminal {
         assert_eq!(opened, 0);
         // SAFETY: both were just opened, and nothing else has them.
         let (ours, theirs) = unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
-        let mut command = sandbox.command(args);
         command.env("TERM", "xterm").env_remove("COLUMNS").env_remove("NO_COLOR");
         let running = Running::with_stderr(command, Stdio::from(theirs));
         let mut reader = File::from(ours.try_clone().unwrap());
@@ -139,6 +142,23 @@ fn a_narrow_terminal_shows_a_matrix_that_grows_and_has_only_the_answer_in_the_en
     let left: Vec<&str> = screen.rows.iter().map(|it| it.trim()).filter(|it| !it.is_empty()).collect();
     let expected: &[&str] = if output.code() == Some(0) { &["before"] } else { &["before", "exit code 3"] };
     assert!(left.len() == expected.len() && left[0] == "before", "{left:?}");
+}
+
+#[test]
+fn a_terminal_that_shows_no_utf8_gets_none() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("größe", 1 << 20);
+    let mut command = sandbox.command(&short(&file, &["--block=4KiB", "--state=cached,mapped", "--rounds=6"]));
+    command.env("LC_ALL", "C");
+    let (output, stderr) = OnTerminal::with(command, [80, 30]).end();
+    output.sane();
+    assert!(stderr.is_ascii() && stderr.contains("cached"), "{stderr}");
+    let of_no_file = sandbox.at("größe, but not there");
+    let mut command = sandbox.command(&["run", &of_no_file]);
+    command.env("LC_ALL", "C");
+    let (output, stderr) = OnTerminal::with(command, [80, 30]).end();
+    assert_eq!(output.code(), Some(1));
+    assert!(stderr.is_ascii() && stderr.contains("gr??e, but not there"), "{stderr}");
 }
 
 #[test]

@@ -240,6 +240,14 @@ pub(crate) fn heading(versus: &RunComparison) -> String {
     format!("{} against {}", shell::short(&versus.second), shell::short(&versus.first))
 }
 
+/// What an arm is called: without the runtime where it is everywhere the one that is meant where none is written.
+pub(crate) fn arm<'a>(versus: &RunComparison, it: &'a SharedCell) -> &'a str {
+    match versus.cells.iter().all(|it| it.arm.runtime == "native") {
+        true => it.arm.short_name(),
+        false => &it.arm.name,
+    }
+}
+
 pub(crate) fn table(versus: &RunComparison) -> Table {
     // Condition and arm in one column: it is the one that is repeated where the page is too narrow for the others.
     let columns = vec![
@@ -249,8 +257,6 @@ pub(crate) fn table(versus: &RunComparison) -> Table {
         Column::right("first"),
         Column::right("second"),
     ];
-    // The runtime that is meant where none is written.
-    let alike = versus.cells.iter().all(|it| it.arm.runtime == "native");
     let labels = labels(versus);
     let rows = versus.cells.iter().map(|it| {
         let paint = match it.verdict {
@@ -259,9 +265,8 @@ pub(crate) fn table(versus: &RunComparison) -> Table {
             Verdict::Same => Paint::Plain,
             Verdict::Undecided | Verdict::NotComparable => Paint::Unsure,
         };
-        let arm = if alike { it.arm.short_name() } else { &it.arm.name };
         vec![
-            Cell::plain(format!("{} {arm}", label(&labels, it))),
+            Cell::plain(format!("{} {}", label(&labels, it), arm(versus, it))),
             Cell::plain(it.speedup.as_ref().map_or(number::MISSING.to_string(), number::speedup_glued)),
             Cell::new(it.verdict.words(), paint),
             Cell::plain(number::duration_interval(&it.first)),

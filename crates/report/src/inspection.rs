@@ -152,6 +152,7 @@ fn numbers(page: &mut Page, view: &FileView, residency: &Residency) {
     );
     page.item(0, LABEL, "Resident", Paint::Heading, &resident);
     if let Some(stretches) = view.stretches.value() {
+        let stretches = &fitting(stretches, page.width().saturating_sub(LABEL + 4));
         let bar: String = stretches.iter().map(|&share| mark(share)).collect();
         page.line(
             0,
@@ -178,6 +179,12 @@ fn numbers(page: &mut Page, view: &FileView, residency: &Residency) {
         let (paint, text) = counted(reading, of);
         page.item(0, LABEL, label, paint, &text);
     }
+}
+
+/// As many stretches as there is room for: several that follow each other become one.
+fn fitting(stretches: &[f64], room: usize) -> Vec<f64> {
+    let several = stretches.len().div_ceil(room.max(1)).max(1);
+    stretches.chunks(several).map(|it| it.iter().sum::<f64>() / it.len() as f64).collect()
 }
 
 /// Stretches are whole pages, so they are equal only where the number of pages is a multiple of theirs.
@@ -499,6 +506,19 @@ mod tests {
                         read it once sequentially before mapping it.
         "#]]
         .assert_eq(&text(&Inspection::File(Box::new(seen()))));
+    }
+
+    #[test]
+    fn the_bar_of_a_file_is_as_wide_as_there_is_room_for() {
+        let stretches = Reading::Value((0..48).map(|it| if it < 24 { 1.0 } else { 0.0 }).collect());
+        let view = Inspection::File(Box::new(FileView { stretches, ..seen() }));
+        let bar = |width: usize| {
+            let text = super::inspection(&view, Style { width, ..Style::default() });
+            assert!(text.lines().all(|it| crate::layout::text::width(it) <= width), "{text}");
+            text.split('|').nth(1).unwrap().to_string()
+        };
+        assert_eq!(bar(100), "█".repeat(24) + &" ".repeat(24));
+        assert_eq!(bar(40), "█".repeat(12) + &" ".repeat(12));
     }
 
     #[test]

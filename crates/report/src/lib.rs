@@ -37,7 +37,7 @@ pub use inspection::{inspection, inspection_json};
 pub use json::{across_json, forecast_json, json};
 pub use layout::{
     number::{bytes, count, duration, seconds, speedup, throughput},
-    text::{visible, width},
+    text::{ascii, visible, width},
 };
 pub use ledger::{claims, claims_json};
 pub use listing::listing;

@@ -2,19 +2,24 @@
 
 use crate::{
     Style,
-    layout::{page::Page, paint::Paint, text::visible},
+    layout::{
+        page::Page,
+        paint::Paint,
+        text::{self, visible},
+    },
 };
 
 /// Wrapped to a width; without one, as in a pipe, every entry is one line, which other programs can read.
-pub fn listing(entries: &[(String, String)], columns: usize, width: Option<usize>) -> String {
+pub fn listing(entries: &[(String, String)], width: Option<usize>) -> String {
+    let columns = entries.iter().map(|(name, _)| text::width(&visible(name))).max().unwrap_or(0);
     let Some(width) = width else {
-        let line = |(name, about): &(String, String)| format!("{:<columns$} {}\n", visible(name), visible(about));
+        let line = |(name, about): &(String, String)| format!("{:<columns$}  {}\n", visible(name), visible(about));
         return entries.iter().map(line).collect();
     };
     let mut page = Page::new(Style { width, colour: false, details: true });
     for (name, about) in entries {
-        // The two columns between them are the page's.
-        page.item(0, columns.saturating_sub(1), name, Paint::Plain, about);
+        let indent = name.len() - name.trim_start_matches(' ').len();
+        page.item(indent, columns.saturating_sub(indent), name.trim_start_matches(' '), Paint::Plain, about);
     }
     page.finish()
 }

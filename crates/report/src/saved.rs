@@ -87,7 +87,7 @@ fn runs(page: &mut Page, history: &History) {
             Cell::plain(machine(&it.on.made_on())),
             Cell::plain(number::bytes(it.target_bytes as f64)),
             Cell::plain(it.file_system.clone()),
-            Cell::plain(it.samples.to_string()),
+            Cell::plain(number::count(it.samples as f64)),
             Cell::plain(it.target.clone()),
         ]
     });

@@ -203,7 +203,7 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
         page.blank();
         page.paragraph(0, Paint::Heading, "No crossover");
         for line in without {
-            page.paragraph(2, Paint::Plain, &line);
+            page.bullet(2, &line);
         }
     }
     if let Some(table) = costs::held_out(record, findings) {

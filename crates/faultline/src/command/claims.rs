@@ -32,11 +32,10 @@ pub fn run(args: &ClaimsArgs) -> Result<Exit> {
         let hint = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
         UsageError(format!("no study {study:?} is built in, and no saved run has claims of it{hint}"))
     })?;
-    output::print(&if args.json {
-        report::claims_json(&ledger)
-    } else {
-        report::claims(&ledger, output::style(false))
-    })?;
+    match args.json {
+        true => output::print(&report::claims_json(&ledger))?,
+        false => output::show(&report::claims(&ledger, output::style(false)))?,
+    }
     // As of other filters that leave nothing.
     let nothing = (args.study.is_some() || args.machine.is_some()) && ledger.entries.is_empty();
     Ok(if nothing { Exit::NothingDecided } else { Exit::Answered })

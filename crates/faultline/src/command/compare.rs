@@ -69,7 +69,7 @@ pub fn run(args: &CompareArgs) -> Result<Exit> {
     if args.json {
         output::print(&report::across_json(&across))?;
     } else if ![&args.markdown, &args.html].into_iter().flatten().any(|path| output::is_stdout(path)) {
-        output::print(&report::across(&across, output::style(true)))?;
+        output::show(&report::across(&across, output::style(true)))?;
     }
     output::open(args.open, args.html.as_deref());
     Ok(match () {

@@ -55,7 +55,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
         (format!("{mark}  {}", check.what), text.clone())
     };
     let entries: Vec<(String, String)> = checks.iter().map(entry).collect();
-    output::print(&report::listing(&entries, 30, output::terminal_width()))?;
+    output::show(&report::listing(&entries, output::terminal_width()))?;
     Ok(Exit::Answered)
 }
 
@@ -91,6 +91,6 @@ fn for_studies(args: &DoctorArgs) -> Result<Exit> {
     if interrupted.load(Ordering::Relaxed) {
         return Err(Stopped("interrupted; nothing is shown").into());
     }
-    output::print(&report::outlook(&outlooks, output::style(false)))?;
+    output::show(&report::outlook(&outlooks, output::style(false)))?;
     Ok(Exit::Answered)
 }

@@ -40,7 +40,7 @@ pub fn run(args: &HistoryArgs) -> Result<Exit> {
         output::print(&report::history_json(&history))?;
     } else {
         let asked = !args.cell.is_empty();
-        output::print(&report::history(&history, asked, &store.folder().display().to_string(), output::style(false)))?;
+        output::show(&report::history(&history, asked, &store.folder().display().to_string(), output::style(false)))?;
     }
     // Filters that leave nothing are no answer.
     let nothing = if args.cell.is_empty() { history.runs.is_empty() } else { history.cells.is_empty() };

@@ -20,10 +20,10 @@ use crate::{
 
 pub fn run(args: &InspectArgs) -> Result<Exit> {
     let seen = look(args)?;
-    output::print(&match args.json {
-        true => report::inspection_json(&seen),
-        false => report::inspection(&seen, output::style(false)),
-    })?;
+    match args.json {
+        true => output::print(&report::inspection_json(&seen))?,
+        false => output::show(&report::inspection(&seen, output::style(false)))?,
+    }
     Ok(match &seen {
         Inspection::Process(view) if is_interrupted(view) => Exit::Interrupted,
         _ => Exit::Answered,

@@ -51,7 +51,7 @@ pub fn run(args: &ListArgs) -> Result<Exit> {
             }
         }
     }
-    output::print(&report::listing(&entries, 24, output::terminal_width()))?;
+    output::show(&report::listing(&entries, output::terminal_width()))?;
     Ok(Exit::Answered)
 }
 

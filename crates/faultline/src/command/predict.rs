@@ -54,11 +54,10 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
         let (then, now) = (record.environment.kernel.clone(), here.kernel);
         forecast.remarks.push(ForecastRemark::OtherKernel { then, now });
     }
-    output::print(&if args.json {
-        report::forecast_json(&forecast)
-    } else {
-        report::forecast(&forecast, output::style(false))
-    })?;
+    match args.json {
+        true => output::print(&report::forecast_json(&forecast))?,
+        false => output::show(&report::forecast(&forecast, output::style(false)))?,
+    }
     let known = forecast.arms.iter().any(|arm| arm.seconds.value().is_some());
     Ok(if known { Exit::Answered } else { Exit::NothingDecided })
 }

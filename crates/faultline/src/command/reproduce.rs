@@ -43,7 +43,7 @@ pub fn run(args: &ReproduceArgs) -> Result<Exit> {
 
 fn list() -> Result<Exit> {
     let studies: Vec<Experiment> = experiment::built_in(builtin::STUDIES).collect();
-    output::print(&report::studies(&studies, output::style(false)))?;
+    output::show(&report::studies(&studies, output::style(false)))?;
     Ok(Exit::Answered)
 }
 

@@ -81,7 +81,7 @@ fn import(args: &TraceImportArgs) -> Result<()> {
 
 fn show(path: &Path) -> Result<()> {
     let trace = TraceFile::open(path)?;
-    output::print(&report::trace(&analysis::summary(&trace.header, &trace.digest, &trace.accesses()?)))
+    output::show(&report::trace(&analysis::summary(&trace.header, &trace.digest, &trace.accesses()?)))
 }
 
 fn export(args: &TraceExportArgs) -> Result<()> {

@@ -17,6 +17,7 @@ use crate::{
         table::{Cell, Column, Table},
         words::{all_of, plural},
     },
+    shell,
     words::{forecast_remark, reason, traits},
 };
 
@@ -219,7 +220,10 @@ pub fn forecast(forecast: &Forecast, style: Style) -> String {
     for remark in &forecast.remarks {
         page.bullet(0, &forecast_remark(remark));
     }
-    page.bullet(0, &format!("unit costs are those of run {}, measured on {}", forecast.run, forecast.target.path));
+    page.bullet(
+        0,
+        &format!("unit costs are those of run {}, measured on {}", shell::short(&forecast.run), forecast.target.path),
+    );
     page.finish()
 }
 

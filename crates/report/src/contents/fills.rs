@@ -76,7 +76,7 @@ pub(crate) fn refills<'a>(record: &Record, findings: &'a Findings) -> impl Itera
              {} to {} by {}. It pays for itself after {} passes of {} reads, if each pass creates a new mapping; a permanent \
              mapping gains nothing, because each place faults only once.",
             before(it.fill),
-            labels.label(id.condition_index),
+            without_fill(&labels.label(id.condition_index), it.fill),
             number::duration_glued(*elapsed_ns as f64),
             number::duration_glued(*now_ns_per_op),
             short(now_arm),
@@ -110,7 +110,7 @@ fn unjudged<'a>(record: &Record, findings: &'a Findings) -> impl Iterator<Item =
         number::plain(&format!(
             "{}, {}: it is unknown whether filling the page cache again ({}) pays for itself: {why}.",
             before(it.fill),
-            labels.label(unjudged.id.condition_index),
+            without_fill(&labels.label(unjudged.id.condition_index), it.fill),
             unjudged.fill
         ))
     };
@@ -119,6 +119,12 @@ fn unjudged<'a>(record: &Record, findings: &'a Findings) -> impl Iterator<Item =
         .iter()
         .flat_map(|it| it.not_judged.iter().map(move |why| (it, why)))
         .map(move |(it, why)| silent(it, why))
+}
+
+/// What a condition is called where its fill was said.
+fn without_fill(label: &str, fill: Fill) -> String {
+    let said = format!("fill {fill}");
+    label.split(", ").filter(|it| *it != said).collect::<Vec<&str>>().join(", ")
 }
 
 fn before(fill: Fill) -> String {

@@ -11,7 +11,7 @@ use crate::{
         number::{self, GLUE},
         page::Page,
         paint::{Paint, Piece},
-        text::{visible, width, wrap, wrap_at_most},
+        text::{visible, width, wrap},
     },
     words::{self, explanation},
 };
@@ -208,7 +208,7 @@ pub(crate) fn write(page: &mut Page, sections: &[MapSection]) {
     let versus = gapped(widest(&|row| &row.versus));
     let short = INDENT + workload + block + also + fastest + margin;
     let long = short + versus;
-    // The map is to be seen whole; a long one gives each reason one line, and the details have the rest.
+    // Beside its row a reason is short; a long map has none of more than a line there.
     let lines_of_why = if rows().count() > 8 { 1 } else { 2 };
     let fits = |room: usize| room >= 70 || rows().all(|row| wrap(&visible(&row.why), room).len() <= lines_of_why);
     let layout = match page.width() {
@@ -241,7 +241,7 @@ pub(crate) fn write(page: &mut Page, sections: &[MapSection]) {
             match layout {
                 Layout::WhyBeside => {
                     pieces.push(piece(&row.versus, versus, Paint::Plain));
-                    let mut lines = wrap_at_most(&visible(&row.why), page.width() - long, lines_of_why).into_iter();
+                    let mut lines = wrap(&visible(&row.why), page.width() - long).into_iter();
                     pieces.push(Piece::of(lines.next().unwrap_or_default(), Paint::Quiet));
                     page.line(INDENT, &pieces);
                     for line in lines {
@@ -251,18 +251,13 @@ pub(crate) fn write(page: &mut Page, sections: &[MapSection]) {
                 Layout::WhyBeneath => {
                     pieces.push(piece(&row.versus, 0, Paint::Plain));
                     page.line(INDENT, &pieces);
-                    beneath(
-                        page,
-                        if lines_of_why == 1 { INDENT + 4 } else { INDENT + workload + block },
-                        &row.why,
-                        lines_of_why,
-                    );
+                    beneath(page, if lines_of_why == 1 { INDENT + 4 } else { INDENT + workload + block }, &row.why);
                 }
                 Layout::VersusBeneath => {
                     page.line(INDENT, &pieces);
                     let both: Vec<&str> =
                         [row.versus.as_str(), &row.why].into_iter().filter(|text| !text.is_empty()).collect();
-                    beneath(page, INDENT + workload + 2, &both.join(": "), lines_of_why);
+                    beneath(page, INDENT + workload + 2, &both.join(": "));
                 }
                 Layout::Stacked => {
                     let mut first = format!("{} {}", row.workload, row.block.replace(' ', "\u{a0}")).trim().to_string();
@@ -274,15 +269,13 @@ pub(crate) fn write(page: &mut Page, sections: &[MapSection]) {
                         page.line(4, &[Piece::of(line, row.paint)]);
                     }
                     page.paragraph(4, Paint::Plain, format!("{} {}", row.margin, row.versus).trim());
-                    beneath(page, 4, &row.why, lines_of_why);
+                    beneath(page, 4, &row.why);
                 }
             }
         }
     }
 }
 
-fn beneath(page: &mut Page, indent: usize, why: &str, lines: usize) {
-    for line in wrap_at_most(&visible(why), page.width() - indent, lines) {
-        page.line(indent, &[Piece::of(line, Paint::Quiet)]);
-    }
+fn beneath(page: &mut Page, indent: usize, why: &str) {
+    page.paragraph(indent, Paint::Quiet, why);
 }

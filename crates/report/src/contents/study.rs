@@ -17,7 +17,7 @@ use crate::{
         paint::Paint,
         table::{Cell, Column, Table},
         text::visible,
-        words::{all_of, plural, without_numbers},
+        words::{all_of, counted, plural, without_numbers},
     },
     words::{caution, reason},
 };
@@ -302,7 +302,14 @@ pub fn studies(studies: &[Experiment], style: Style) -> String {
         facts.extend(study.source.clone().map(|source| ("source", source)));
         facts.extend(study.question.clone().map(|question| ("question", question)));
         let claims = study.claims.len();
-        facts.push(("tests", format!("{claims} claim{}, {} published figures", plural(claims), study.figures.len())));
+        facts.push((
+            "tests",
+            format!(
+                "{}, {}",
+                counted(claims, "claim", "claims"),
+                counted(study.figures.len(), "published figure", "published figures")
+            ),
+        ));
         if let Some(its) = &study.study {
             let [file, full] = [its.file_bytes, its.full_file_bytes].map(|it| number::bytes_glued(it.0 as f64));
             let needs = its.needs.as_ref().map_or_else(String::new, |needs| format!("; {needs}"));

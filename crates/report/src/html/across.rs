@@ -14,10 +14,11 @@ use super::{
 };
 use crate::{
     across::{
-        SAME_PLACE, answered, changed, counted, gate_breaches, gate_checked, gate_not_judged, gate_outcome, heading,
-        sizes, table,
+        SAME_PLACE, answered, arm, changed, counted, gate_breaches, gate_checked, gate_not_judged, gate_outcome,
+        heading, sizes, table,
     },
     layout::number,
+    shell,
     words::{fact, fact_says, not_comparable},
 };
 
@@ -30,7 +31,7 @@ pub fn across_html(across: &Across) -> String {
         }
         @for gate in &across.gates { section { (judged(gate)) } }
     };
-    let first = across.versus.first().map_or("", |it| it.first.as_str());
+    let first = across.versus.first().map_or("", |it| shell::short(&it.first));
     let footer = html! { "All numbers are computed from the records of the runs." };
     document(&described(&format!("Runs against {first}")), &html! {}, &main, &footer)
 }
@@ -41,7 +42,7 @@ fn one(versus: &RunComparison) -> Markup {
         @if versus.differs.is_empty() {
             p { (SAME_PLACE) }
         } @else {
-            div.scroll tabindex="0" role="group" aria-label="What differs" { table {
+            div.scroll tabindex="0" role="group" aria-label="What differs" { table.facts {
                 thead { tr { th { "what differs" } th { "first" } th { "second" } } }
                 tbody { @for it in &versus.differs { tr { td { (fact(it.what)) } td { (described(&fact_says(&it.first))) } td { (described(&fact_says(&it.second))) } } } }
             } }
@@ -69,9 +70,9 @@ fn figure(versus: &RunComparison) -> Option<Figure> {
     let labels = crate::across::labels(versus);
     let row = |it: &schema::across::SharedCell| {
         let speedup = it.speedup?;
-        let name = format!("{} · {}", crate::across::label(&labels, it), it.arm.name);
+        let of = crate::across::label(&labels, it);
         let says = format!("{}: {}", number::speedup(&speedup), it.verdict.words());
-        Some(ForestRow { name, arm: it.arm.name.clone(), full: it.arm.name.clone(), speedup, says })
+        Some(ForestRow { of, arm: arm(versus, it).to_string(), full: it.arm.name.clone(), speedup, says })
     };
     let rows: Vec<ForestRow> = versus.cells.iter().filter_map(row).collect();
     if rows.is_empty() {

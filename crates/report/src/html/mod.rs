@@ -16,7 +16,7 @@ use schema::{Findings, Record};
 
 use crate::{
     contents::{environment, study, summary},
-    layout::{number, text::visible},
+    layout::text::{glued, visible},
 };
 
 use self::{
@@ -132,5 +132,5 @@ fn shown(chart: &str, figure: &Figure) -> Markup {
 
 /// Text of a record, shortened, with nothing in it that hides or reorders; maud makes it text.
 fn described(text: &str) -> String {
-    number::plain(&visible(text))
+    glued(&visible(text))
 }

@@ -12,7 +12,13 @@ use crate::{
         study::{self, Intervals},
         summary,
     },
-    layout::{number, paint::Paint, table::Table, text::whole, words::plural},
+    layout::{
+        number,
+        paint::Paint,
+        table::{Cell, Column, Table},
+        text::{visible, whole},
+        words::plural,
+    },
     shell,
     words::reasons,
 };
@@ -79,7 +85,7 @@ fn the_answer(answer: &Answer) -> Markup {
                 } } }
                 tbody { @for start in &answer.starts { tr {
                     th scope="row" { (described(&start.label)) }
-                    @for field in &start.fields { (a_field(field.as_ref())) }
+                    @for (field, column) in start.fields.iter().zip(&matrix.columns[1..]) { (a_field(field.as_ref(), column)) }
                 } } }
             } }
             p.about { (described(&answer.legend())) }
@@ -89,8 +95,11 @@ fn the_answer(answer: &Answer) -> Markup {
     }
 }
 
-fn a_field(field: Option<&Field>) -> Markup {
-    let Some(field) = field else { return html! { td { "–" } } };
+/// It has the title of its column with it, for pages on which the columns do not stand beside each other.
+fn a_field(field: Option<&Field>, column: &Column) -> Markup {
+    let title = described(&column.title);
+    let begins = if column.begins_group { "begins " } else { "" };
+    let Some(field) = field else { return html! { td class=(begins) data-of=(title) { "–" } } };
     let class = match &field.standing {
         Standing::Ahead { by, times, .. } => {
             let hue = match by {
@@ -109,7 +118,7 @@ fn a_field(field: Option<&Field>) -> Markup {
         Standing::Same | Standing::Tied { .. } | Standing::Unbeaten { .. } => "alike".into(),
         Standing::Undecided | Standing::NotComparable => "open".into(),
     };
-    html! { td class=(class) { a href={ "#condition-" (field.condition) } { (described(&field.text())) } } }
+    html! { td class={ (begins) (class) } data-of=(title) { a href={ "#condition-" (field.condition) } { (described(&field.text())) } } }
 }
 
 fn the_map(record: &Record, findings: &Findings) -> Markup {
@@ -117,11 +126,11 @@ fn the_map(record: &Record, findings: &Findings) -> Markup {
     html! {
         @if sections.is_empty() { p.missing { "No condition was measured." } }
         div.scroll tabindex="0" role="group" aria-label="Each answer" { table.map {
-            thead { tr { th { "state" } th { "workload, block" } th { "fastest" } th { "margin, 95 % interval" } th { "why" } } }
+            thead { tr { th { "state" } th { "workload, block" } th { "fastest" } th { "margin, 95\u{a0}% interval" } th { "why" } } }
             @for section in &sections { tbody {
                 @for row in &section.rows { tr id={ "condition-" (row.condition) } {
                     th scope="row" title=[section.noise.as_deref()] { (section.state.word()) }
-                    td { (described(&row.workload)) " " (described(&row.block)) @if !row.also.is_empty() { ", " (described(&row.also)) } }
+                    td { (described(&row.workload)) @if !row.block.is_empty() { " " (described(&row.block)) } @if !row.also.is_empty() { ", " (described(&row.also)) } }
                     td class=(class(row.paint)) { b { (described(&row.fastest)) } }
                     td { (described(&row.margin)) @if !row.versus.is_empty() { " " (described(&row.versus)) } }
                     td.why { (described(&row.why)) }
@@ -280,7 +289,7 @@ pub(super) fn again(record: &Record) -> Markup {
     let experiment = serde_json::to_string_pretty(&record.experiment).unwrap_or_default();
     // An experiment is text of the record too, and may be of any size.
     let left_out = experiment.lines().count().saturating_sub(EXPERIMENT_LINES);
-    let experiment: String = experiment.lines().take(EXPERIMENT_LINES).map(|line| described(line) + "\n").collect();
+    let experiment: String = experiment.lines().take(EXPERIMENT_LINES).map(|line| visible(line) + "\n").collect();
     html! {
         section id="again" {
             h2 { "The experiment, and how to run it again" }
@@ -302,10 +311,17 @@ pub(super) fn table(table: &Table) -> Markup {
         div.scroll tabindex="0" role="group" aria-label="Table" { table {
             thead { tr { @for column in &table.columns { th.right[column.right] { (described(&column.title)) } } } }
             tbody { @for row in &table.rows { tr {
-                @for (cell, column) in row.iter().zip(&table.columns) { td.right[column.right] class=(class(cell.paint)) { (described(&cell.text)) } }
+                @for (cell, column) in row.iter().zip(&table.columns) { td class=[classes(column, cell)] { (described(&cell.text)) } }
             } } }
         } }
     }
+}
+
+/// Most cells have none, and a page may have very many cells.
+fn classes(column: &Column, cell: &Cell) -> Option<String> {
+    let all = [if column.right { "right" } else { "" }, class(cell.paint)];
+    let all: Vec<&str> = all.into_iter().filter(|it| !it.is_empty()).collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 fn class(paint: Paint) -> &'static str {

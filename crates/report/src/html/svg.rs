@@ -24,7 +24,7 @@ const NARROW: f64 = 400.0 - 24.0;
 /// others below 640 and 1000 pixels.
 const PAGES: [(f64, &str); 3] = [(NARROW, "middle"), (640.0 - 40.0, "middle wide"), (1000.0 - 64.0, "middle broad")];
 /// Columns of a row's name, before it is broken into lines.
-const NAME: usize = 26;
+const NAME: usize = 28;
 const ROW: f64 = 20.0;
 const BAR: f64 = 10.0;
 const PLANE: f64 = 280.0;
@@ -162,7 +162,7 @@ impl Frame {
         let mut below = 0.0;
         if let Scale::Rows(names) = &plot.y.scale {
             for name in names {
-                let lines = text::wrap(name, NAME);
+                let lines = lines_of(name);
                 let height = ROW.max(lines.len() as f64 * LINE + 6.0).max(bars as f64 * BAR + 8.0);
                 rows.push(PlacedRow { lines, y: below + height / 2.0, height });
                 below += height;
@@ -186,6 +186,14 @@ impl Frame {
             true => Some((1.0 - self.y.place(value)?) * self.height),
             false => self.rows.get(value as usize).map(|row| row.y),
         }
+    }
+}
+
+/// A name is broken between its parts (`4 KiB · mmap`) rather than within one.
+fn lines_of(name: &str) -> Vec<String> {
+    match text::width(name) <= NAME {
+        true => vec![name.to_string()],
+        false => name.split(" · ").flat_map(|it| text::wrap(it, NAME)).collect(),
     }
 }
 

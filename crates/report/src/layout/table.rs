@@ -144,6 +144,14 @@ impl Table {
     fn lists(&self, available: usize) -> Vec<Vec<Piece>> {
         let titles = self.columns.iter().skip(1).map(|column| width(&visible(&column.title))).max().unwrap_or(0);
         let titles = titles.min(available.saturating_sub(2 * GAP) / 2);
+        // A title of several words gives way to a number that cannot be broken, where that makes room enough for it.
+        let later = || 1..self.columns.len();
+        let unbroken = later().map(|column| self.widest_word(column)).max().unwrap_or(0);
+        let narrowest = later().flat_map(|it| self.columns[it].title.split(' ')).map(|it| width(&visible(it))).max();
+        let titles = match available.saturating_sub(2 * GAP + unbroken) {
+            left if left >= narrowest.unwrap_or(0) => titles.min(left),
+            _ => titles,
+        };
         let room = available.saturating_sub(titles + 2 * GAP).max(1);
         let piece = |text: &str, columns, paint| Piece { text: text.to_string(), columns, right: false, paint };
         let gap = || Piece::padded(String::new(), GAP, Paint::Plain);
@@ -285,5 +293,42 @@ mod tests {
             1,
             "one table where there is room"
         );
+    }
+
+    #[test]
+    fn in_a_list_a_title_is_broken_rather_than_a_number() {
+        let row = |cells: [&str; 5]| cells.map(Cell::plain).to_vec();
+        let table = Table {
+            columns: ["cell", "second is faster by", "verdict", "first", "second"].map(Column::left).to_vec(),
+            rows: vec![row([
+                "scan",
+                "0.43x\u{a0}[0.01,\u{a0}4,345.01]",
+                "undecided",
+                "247\u{a0}ns\u{a0}[210,\u{a0}366]",
+                "568\u{a0}ns\u{a0}[0,\u{a0}5,640]",
+            ])],
+        };
+        assert_eq!(
+            plain(&table, 35),
+            [
+                "scan",
+                "  second is  0.43x\u{a0}[0.01,\u{a0}4,345.01]",
+                "  faster by",
+                "  verdict    undecided",
+                "  first      247\u{a0}ns\u{a0}[210,\u{a0}366]",
+                "  second     568\u{a0}ns\u{a0}[0,\u{a0}5,640]",
+            ]
+        );
+        let paths = Table {
+            rows: vec![row([
+                "scan",
+                "/a/path/that/fits/in/no/line/of/this/page",
+                "many words here",
+                "many more words",
+                "and words",
+            ])],
+            columns: table.columns,
+        };
+        assert_eq!(plain(&paths, 44)[1], "  second is faster by  /a/path/that/fits/in/");
     }
 }

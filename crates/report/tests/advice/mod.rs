@@ -52,7 +52,7 @@ fn advice(index: usize, state: State) -> Advice {
 }
 
 /// Points in a mapping: a switch cold, nothing to gain cached.
-fn advised() -> Run {
+pub(crate) fn advised() -> Run {
     let mut all = run();
     (all.record.conditions, all.record.cells, all.record.samples) = (vec![], vec![], vec![]);
     let findings = &mut all.findings;
@@ -179,7 +179,7 @@ fn the_share_of_another_file_is_of_all_that_was_read_or_mapped() {
 #[test]
 fn the_page_says_what_the_first_screen_says() {
     let run = advised();
-    let page = report::html(&run.record, &run.findings);
+    let page = crate::squeezed(&report::html(&run.record, &run.findings));
     for words in ["What to change", "MADV_RANDOM", "FL-M1", "FL-OK", "effort E0, grade A"] {
         assert!(page.contains(words), "{words}");
     }

@@ -54,7 +54,8 @@ fn the_colour_of_a_field_is_that_of_what_its_arm_does() {
         line.winner = Some(arm.name.clone());
         run.record.cells[line.winner_cell.unwrap()].arm = arm;
         let page = page(&run);
-        let is_in = |it: &&str| page.contains(&format!("<td class=\"{it} by2\"><a href=\"#condition-0\""));
+        let field = page.split("<a href=\"#condition-0\"").next().and_then(|it| it.rsplit("<td ").next()).unwrap();
+        let is_in = |it: &&str| field.starts_with(&format!("class=\"{it} by2\""));
         ["mapping", "calls", "others"].into_iter().find(is_in)
     };
     let arms = ["mmap+random", "jvm/mapped", "jvm/segment", "pread", "jvm/stream", "jvm/channel-positional", "direct"];
@@ -76,6 +77,65 @@ fn passes_of_two_numbers_of_blocks_that_were_asked_for_share_no_chart() {
     let together = charts(&page(&run)).len();
     run.record.conditions[1].ops = 1000;
     assert!(charts(&page(&run)).len() > together);
+}
+
+#[test]
+fn comparisons_of_one_question_about_different_blocks_share_a_chart() {
+    let mut run = run();
+    let text =
+        "title = \"x\"\n[[compare]]\narms = [\"read\"]\nworkload = \"scan\"\nblock = \"4 KiB\"\nstate = \"cached\"\n";
+    let one = schema::Experiment::parse("x", text).unwrap().comparisons.remove(0);
+    run.record.experiment.comparisons = vec![one.clone(), one];
+    run.record.origins = vec![0; run.record.conditions.len()];
+    run.record.origins[1] = 1;
+    let blocks = run.record.conditions[1].block_bytes;
+    assert_ne!(blocks, run.record.conditions[0].block_bytes);
+    run.record.conditions[1] = schema::Condition { block_bytes: blocks, ..run.record.conditions[0].clone() };
+    let together = page(&run);
+    assert!(!together.contains("comparison 1") && !together.contains("comparison 2"));
+    let count = charts(&together).len();
+    // An arm would stand at one block twice.
+    run.record.conditions[1].block_bytes = run.record.conditions[0].block_bytes;
+    assert!(charts(&page(&run)).len() > count);
+    run.record.conditions[1].block_bytes = blocks;
+    run.record.experiment.comparisons[1].name = Some("another question".into());
+    assert!(charts(&page(&run)).len() > count);
+}
+
+#[test]
+fn a_chart_of_speedups_says_once_what_several_arms_did() {
+    let page = page(&run());
+    let section = page.split("<section id=\"speedup\"").nth(1).unwrap().split("</section>").next().unwrap();
+    let chart = charts(section)[0];
+    let rows: Vec<&str> = chart
+        .split("<text class=\"end\" x=\"-7\"")
+        .skip(1)
+        .map(|it| it.split('>').nth(1).unwrap().split('<').next().unwrap())
+        .collect();
+    assert_eq!(rows[..3], ["scan 64 KiB · mmap", "mmap+populate-read", "direct"]);
+}
+
+#[test]
+fn no_line_ends_between_a_number_and_its_unit() {
+    let page = page(&run());
+    let answer = page.split("<section id=\"answer\"").nth(1).unwrap().split("</section>").next().unwrap();
+    for unit in ["KiB", "MiB", "B", "%", "µs"] {
+        let apart = answer.split(&format!(" {unit}")).any(|it| it.ends_with(|c: char| c.is_ascii_digit()));
+        assert!(!apart, "{unit} in {answer}");
+    }
+    assert!(answer.contains("64\u{a0}KiB"));
+}
+
+#[test]
+fn no_element_has_an_attribute_twice() {
+    for page in [page(&run()), page(&study()), report::across_html(&crate::several::beside(&run()))] {
+        for tag in page.split('<').skip(1).map(|it| it.split('>').next().unwrap()) {
+            // Every other part stands in quotes.
+            let names: Vec<&str> =
+                tag.split('"').step_by(2).filter_map(|it| it.trim().strip_suffix('=')?.rsplit(' ').next()).collect();
+            assert!((1..names.len()).all(|at| !names[..at].contains(&names[at])), "{tag}");
+        }
+    }
 }
 
 #[test]
@@ -344,6 +404,12 @@ fn large() -> Run {
     run
 }
 
+#[test]
+fn a_page_of_thousands_of_passes_repeats_nothing_for_each() {
+    let page = page(&large());
+    assert!(page.len() < 1_000_000, "{}", page.len());
+}
+
 /// Loads the page at two widths, and says what it looks like: one line for each.
 const FRAMES: &str = r#"<!DOCTYPE html><body><iframe src="page.html" width="400" height="800"></iframe><iframe src="page.html" width="1400" height="800"></iframe>
 <script>
@@ -361,8 +427,9 @@ addEventListener("load", () => {
   const frames = [...document.querySelectorAll("iframe")].map((it) => it.contentDocument);
   document.body.innerHTML = frames.map((it) => {
     const sums = [...it.querySelectorAll(".plot")].map(labels).reduce((sum, one) => sum.map((it, at) => it + one[at]), [0, 0, 0]);
+    const scrolled = [...it.querySelectorAll(".matrix")].filter((it) => it.parentElement.scrollWidth > it.parentElement.clientWidth).length;
     return "<p>looked " + [count(it, ".plot"), count(it, ".plot use"), count(it, "table"),
-      it.documentElement.scrollWidth - it.documentElement.clientWidth, ...sums].join(" ") + "</p>";
+      it.documentElement.scrollWidth - it.documentElement.clientWidth, ...sums, scrolled].join(" ") + "</p>";
   }).join("");
 });
 </script>"#;
@@ -378,6 +445,8 @@ struct PageAtWidth {
     labels: usize,
     cut: usize,
     overlapping: usize,
+    /// Matrices of which a part is seen only after scrolling.
+    scrolled: usize,
 }
 
 fn browser() -> Option<String> {
@@ -387,12 +456,8 @@ fn browser() -> Option<String> {
         .find(|it| Command::new(it).arg("--version").output().is_ok_and(|output| output.status.success()))
 }
 
-/// At 400 and at 1400 pixels.
-fn look(browser: &str, run: &Run, dark: bool) -> [PageAtWidth; 2] {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("page.html"), page(run)).unwrap();
-    fs::write(folder.path().join("frames.html"), FRAMES).unwrap();
-    let address = |path: &Path| format!("file://{}", path.display());
+/// What becomes of a page after its scripts ran, and what the browser says meanwhile.
+fn dumped(browser: &str, page: &Path, dark: bool) -> (String, String) {
     let mut command = Command::new(browser);
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]);
     command.args(["--disable-background-networking", "--disable-component-update", "--disable-sync"]);
@@ -403,17 +468,26 @@ fn look(browser: &str, run: &Run, dark: bool) -> [PageAtWidth; 2] {
         "--dump-dom",
     ]);
     command.args(dark.then_some("--blink-settings=preferredColorScheme=0"));
-    command.arg(format!("--user-data-dir={}", folder.path().join("profile").display()));
-    let output = command.arg(address(&folder.path().join("frames.html"))).output().unwrap();
-    let (dom, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    command.arg(format!("--user-data-dir={}", page.with_file_name("profile").display()));
+    let output = command.arg(format!("file://{}", page.display())).output().unwrap();
+    [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned()).into()
+}
+
+/// At 400 and at 1400 pixels.
+fn look(browser: &str, run: &Run, dark: bool) -> [PageAtWidth; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("page.html"), page(run)).unwrap();
+    fs::write(folder.path().join("frames.html"), FRAMES).unwrap();
+    let (dom, log) = dumped(browser, &folder.path().join("frames.html"), dark);
     // A request that the page's own policy refuses is told there too.
     let messages: Vec<&str> = log.lines().filter(|line| line.contains(":CONSOLE")).collect();
     assert!(messages.is_empty(), "{messages:?}");
     let seen = dom.split("<p>looked ").skip(1).map(|line| {
         let numbers = line[..line.find('<').unwrap()].split(' ').map(|it| it.parse::<i64>().unwrap());
-        let numbers: [i64; 7] = numbers.collect::<Vec<i64>>().try_into().unwrap();
-        let [plots, marks, tables, _, labels, cut, overlapping] = numbers.map(|it| usize::try_from(it).unwrap_or(0));
-        PageAtWidth { plots, marks, tables, too_wide: numbers[3], labels, cut, overlapping }
+        let numbers: [i64; 8] = numbers.collect::<Vec<i64>>().try_into().unwrap();
+        let [plots, marks, tables, _, labels, cut, overlapping, scrolled] =
+            numbers.map(|it| usize::try_from(it).unwrap_or(0));
+        PageAtWidth { plots, marks, tables, too_wide: numbers[3], labels, cut, overlapping, scrolled }
     });
     let both: Vec<PageAtWidth> = seen.collect();
     both.try_into().unwrap_or_else(|_| panic!("the page was not drawn: {dom:.2000}\n{log:.2000}"))
@@ -436,9 +510,45 @@ fn a_browser_draws_every_plot_at_both_widths_with_whole_labels_and_nothing_on_it
                 look.marks >= samples && look.tables > charts && look.labels > plots,
                 "{samples} samples: {look:?}"
             );
-            assert_eq!((look.cut, look.overlapping), (0, 0), "{look:?}");
+            assert_eq!((look.cut, look.overlapping, look.scrolled), (0, 0, 0), "{look:?}");
             assert!(look.too_wide <= 0, "{look:?}");
         }
+    }
+}
+
+/// Writes what axe finds into the page: how many rules passed, and each violation that is serious or worse.
+const ACCESSIBILITY: &str = r#"<script src="axe.min.js"></script><script>
+addEventListener("load", () => axe.run().then((found) => {
+  const worse = found.violations.filter((it) => ["serious", "critical"].includes(it.impact));
+  document.body.textContent = "passed " + found.passes.length + "; " + worse.map((it) => it.id + ": " + it.nodes[0].html).join("; ");
+}));
+</script></body>"#;
+
+#[test]
+fn axe_finds_nothing_serious_on_any_page() {
+    let (Some(browser), Some(axe)) = (browser(), std::env::var_os("FAULTLINE_AXE")) else {
+        println!("skipped: FAULTLINE_AXE names no axe.min.js (npm install axe-core), or there is no chromium in PATH");
+        return;
+    };
+    let pages = [
+        page(&run()),
+        page(&study()),
+        page(&crate::advice::advised()),
+        report::across_html(&crate::several::beside(&run())),
+    ];
+    for (page, dark) in pages.iter().flat_map(|it| [(it, false), (it, true)]) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::copy(&axe, folder.path().join("axe.min.js")).unwrap();
+        // The page itself permits no script.
+        let open = page
+            .replace("default-src 'none'; style-src 'unsafe-inline'", "default-src * 'unsafe-inline' 'unsafe-eval'");
+        let path = folder.path().join("page.html");
+        fs::write(&path, open.replace("</body>", ACCESSIBILITY)).unwrap();
+        let (dom, log) = dumped(&browser, &path, dark);
+        let found = dom.rsplit("<body>passed ").next().unwrap().split("</body>").next().unwrap();
+        let (passed, worse) =
+            found.split_once("; ").unwrap_or_else(|| panic!("axe did not run: {dom:.2000}\n{log:.2000}"));
+        assert!(passed.parse::<usize>().unwrap() > 20 && worse.is_empty(), "{found}");
     }
 }
 

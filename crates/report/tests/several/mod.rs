@@ -305,7 +305,7 @@ fn a_page_of_several_runs_has_what_a_pull_request_says_of_each_limit() {
         partial: BTreeMap::new(),
     };
     across.gates = vec![gate(vec![breach]), gate(Vec::new())];
-    let page = report::across_html(&across);
+    let page = crate::squeezed(&report::across_html(&across));
     for (gate, outcome) in across.gates.iter().zip(["Breached", "Kept"]) {
         assert!(page.contains(&format!("<h2>{outcome}: ")), "{page}");
         for line in std::iter::once(report::gate_checked(gate)).chain(report::gate_breaches(gate)) {

@@ -10,6 +10,8 @@ pub(super) mod speedup;
 mod timeline;
 mod where_time;
 
+use std::collections::BTreeSet;
+
 use schema::{Condition, Findings, Labels, Names, Record, findings::CellFinding};
 
 use super::figure::{Drawn, Looks};
@@ -37,7 +39,8 @@ pub(super) const CHARTS: &[Chart] = &[
     samples::CHART,
 ];
 
-/// Everything but the block and how much of the file is touched; arms of two comparisons never share a figure.
+/// Everything but the block and how much of the file is touched; and the comparison, or the first of several that ask one
+/// question about different blocks.
 type FigureKey = (Condition, Option<usize>);
 
 /// What every chart begins with: arms with their looks, and what conditions are called.
@@ -70,6 +73,7 @@ impl<'a> View<'a> {
             (Condition { block_bytes: 0, range: plain.range, memory_bytes: None, ops, ..it.clone() }, origin)
         };
         let groups: Vec<FigureKey> = record.conditions.iter().enumerate().map(group).collect();
+        let groups = joined(record, groups);
         let words = |(condition, origin): &'_ FigureKey| {
             let compare = origin.and_then(|it| record.experiment.comparisons.get(it));
             (condition.clone(), compare.map_or_else(Vec::new, |it| it.words(*origin)))
@@ -109,8 +113,42 @@ impl<'a> View<'a> {
             let name = own::name(&name, cell.own_condition.as_ref(), &cell.condition, false);
             groups[at].1.push(Named { cell, arm: &cell.arm.name, name });
         }
+        // Where a figure is of several comparisons, those of one block stand together.
+        groups.iter_mut().for_each(|it| it.1.sort_by_key(|it| it.cell.condition.block_bytes));
         groups
     }
+}
+
+/// Comparisons that ask one question, each about blocks of its own, share a figure: an experiment may split it, where some
+/// have fewer arms. An arm that has one block in two of them would stand there twice.
+fn joined(record: &Record, groups: Vec<FigureKey>) -> Vec<FigureKey> {
+    let question = |origin: Option<usize>| Some(record.experiment.comparisons.get(origin?)?.question());
+    let blocks = |key: &FigureKey| -> BTreeSet<u64> {
+        let of_key = record.conditions.iter().zip(&groups).filter(|(_, group)| *group == key);
+        of_key.map(|(it, _)| it.block_bytes).collect()
+    };
+    let mut figures: Vec<(&FigureKey, Vec<&FigureKey>, BTreeSet<u64>)> = Vec::new();
+    for key in &groups {
+        if figures.iter().any(|it| it.1.contains(&key)) {
+            continue;
+        }
+        let own = blocks(key);
+        let takes = |(first, _, blocks): &(&FigureKey, Vec<&FigureKey>, BTreeSet<u64>)| {
+            first.0 == key.0
+                && question(first.1).is_some()
+                && question(first.1) == question(key.1)
+                && blocks.is_disjoint(&own)
+        };
+        match figures.iter_mut().find(|it| takes(it)) {
+            Some((_, keys, blocks)) => {
+                keys.push(key);
+                blocks.extend(own);
+            }
+            None => figures.push((key, vec![key], own)),
+        }
+    }
+    let of = |key: &FigureKey| figures.iter().find(|it| it.1.contains(&key)).map_or(key, |it| it.0).clone();
+    groups.iter().map(of).collect()
 }
 
 impl Named<'_> {

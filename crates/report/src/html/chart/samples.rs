@@ -44,9 +44,9 @@ fn figure(view: &View, title: &str, cells: &[Named], times: &[Vec<f64>]) -> Opti
     let series = distinct(cells.iter().map(|it| it.name.clone())).into_iter().map(|name| {
         let own: Vec<&&Named> = cells.iter().filter(|it| it.name == name).collect();
         let points = own.iter().flat_map(|it| {
-            let row = label(&it.row());
-            let y = place(&rows, &row);
-            let point = move |&ns: &f64| Point::new(ns, y, format!("{row}: {}", number::duration(ns)));
+            let y = place(&rows, &label(&it.row()));
+            // What its row is called stands beside it, and a page may have very many of them.
+            let point = move |&ns: &f64| Point::new(ns, y, number::duration(ns));
             times[it.cell.id.cell].iter().map(point)
         });
         Series { name: label(&name), look: view.looks.look(own[0].arm), kind: Kind::Dots, points: points.collect() }

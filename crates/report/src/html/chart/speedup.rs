@@ -67,17 +67,17 @@ fn figure(view: &View, state: State) -> Option<Figure> {
             Cell::plain(it.reason.as_ref().map(reason).unwrap_or_default()),
         ]);
         if it.speedup.is_some() {
-            rows.push((format!("{condition} · {arm}"), arm, it));
+            rows.push((condition, arm, it));
         }
     }
     if rows.is_empty() {
         return None;
     }
     let forest: Vec<ForestRow> = (rows.iter())
-        .filter_map(|(row, arm, it)| {
+        .filter_map(|(condition, arm, it)| {
             let speedup = it.speedup?;
             let says = format!("{}: {}", number::speedup(&speedup), verdict(it));
-            Some(ForestRow { name: row.clone(), arm: arm.clone(), full: it.arm.clone(), speedup, says })
+            Some(ForestRow { of: condition.clone(), arm: arm.clone(), full: it.arm.clone(), speedup, says })
         })
         .collect();
     let plots = vec![forest_plot(&forest, &view.looks, "times faster than the baseline")];
@@ -98,7 +98,8 @@ fn rounds(it: &Comparison) -> String {
 
 /// A line of a forest plot.
 pub(in crate::html) struct ForestRow {
-    pub(in crate::html) name: String,
+    /// What was done: rows that have it in common stand beneath each other.
+    pub(in crate::html) of: String,
     /// As the legend has it, and its full name.
     pub(in crate::html) arm: String,
     pub(in crate::html) full: String,
@@ -108,17 +109,22 @@ pub(in crate::html) struct ForestRow {
 
 /// Intervals beneath each other, one look for each arm, the margin shaded.
 pub(in crate::html) fn forest_plot(rows: &[ForestRow], looks: &Looks, axis: &str) -> Plot {
-    // Rows of one name would be one row.
-    let repeats = |at: usize| rows[..at].iter().filter(|it| it.name == rows[at].name).count();
-    let mark = |at: usize| if repeats(at) == 0 { String::new() } else { format!(" #{}", repeats(at) + 1) };
-    let names: Vec<String> = (0..rows.len()).map(|at| label(&rows[at].name) + &mark(at)).collect();
+    let is_repeat = |at: usize, it: &&ForestRow| (&it.of, &it.arm) == (&rows[at].of, &rows[at].arm);
+    let arm = |at: usize| match rows[..at].iter().filter(|it| is_repeat(at, it)).count() {
+        0 => rows[at].arm.clone(),
+        repeats => format!("{} #{}", rows[at].arm, repeats + 1),
+    };
+    let name = |at: usize| label(&format!("{} · {}", rows[at].of, arm(at)));
+    // What several have in common is said by the first.
+    let goes_on = |at: usize| at > 0 && rows[at - 1].of == rows[at].of;
+    let shown: Vec<String> = (0..rows.len()).map(|at| if goes_on(at) { label(&arm(at)) } else { name(at) }).collect();
     let series = distinct(rows.iter().map(|row| row.arm.clone())).into_iter().map(|arm| {
         let own: Vec<(usize, &ForestRow)> = rows.iter().enumerate().filter(|(_, row)| row.arm == arm).collect();
         let point = |(at, row): &(usize, &ForestRow)| Point {
             x: row.speedup.median,
             y: *at as f64,
             range: Some((row.speedup.ci_low, row.speedup.ci_high)),
-            says: format!("{}\n{}", names[*at], row.says),
+            says: format!("{}\n{}", name(*at), row.says),
         };
         let look = looks.look(own.first().map_or("", |(_, row)| row.full.as_str()));
         Series { name: label(&arm), look, kind: Kind::Dots, points: own.iter().map(point).collect() }
@@ -126,7 +132,7 @@ pub(in crate::html) fn forest_plot(rows: &[ForestRow], looks: &Looks, axis: &str
     Plot {
         series: series.collect(),
         x: Axis::new(axis, Scale::Log, Unit::Times),
-        y: Axis::rows(&names),
+        y: Axis::rows(&shown),
         guides: vec![Guide::Band(1.0 / 1.05, 1.05)],
     }
 }
