@@ -82,7 +82,8 @@ pub(super) fn judge(found: &Found, checks: &[(State, Option<Checked>)], commands
 fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[CommandFinding]) -> Advice {
     let recorded = found.recorded();
     let share = found.share();
-    let bounded = share.filter(|it| it.median < ALL);
+    // Of all that the share may be: there is no more than that to gain.
+    let bounded = share.map(|it| it.ci_high).filter(|it| *it < ALL);
     let mut advice = Advice {
         id: found.view().id,
         file: found.advised.file.clone(),
@@ -101,7 +102,7 @@ fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[Co
         program_ns: found.program_ns(),
         io_ns: found.io_ns(),
         share,
-        faster_at_most: bounded.map(|it| 1.0 / (1.0 - it.median)),
+        faster_at_most: bounded.map(|it| 1.0 / (1.0 - it)),
         also: Vec::new(),
         in_advance: Vec::new(),
         switched: Vec::new(),
@@ -250,7 +251,7 @@ fn is_checked(state: State, checked: Option<&Checked>) -> Result<(), Open> {
 /// The share that its file can be of a program that takes hardly longer cold than cached, and whose replay takes hardly any
 /// time beside it. Then no difference shows whether the replay is the program, and none needs to.
 fn hardly_longer(found: &Found) -> Option<f64> {
-    let (program, cached) = (found.program_ns()?, found.without_file?);
+    let (program, cached) = (found.program_ns()?, found.in_memory.as_ref()?.program);
     let longer = 1.0 - cached.ci_low / program.ci_high;
     let most = longer.max(found.replayed_share()?.ci_high);
     (most <= SMALL_SHARE).then_some(most)
@@ -291,9 +292,9 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
     let fired: Vec<_> = RULES.iter().filter_map(|rule| Some((rule, (rule.fires)(&evidence)?))).collect();
     let candidate = |cell: &&Cell<'a>| {
         let arm = cell.arm();
-        let gains = |view: &super::View| {
-            Gains::of(&program.times, &view.times, &Series::of(view.arm(arm)), found.without_file.map(|it| it.median))
-        };
+        let without_file = found.in_memory.as_ref().map(|it| it.without_file_ns());
+        let gains =
+            |view: &super::View| Gains::of(&program.times, &view.times, &Series::of(view.arm(arm)), without_file);
         let all: Vec<Gains> = found.views.iter().filter_map(gains).collect();
         let least = all.iter().min_by(|a, b| a.program.median.total_cmp(&b.program.median)).copied()?;
         let switch = program.switches.iter().find_map(|it| does_the_same(found, it, arm));

@@ -369,6 +369,31 @@ fn a_program_that_hardly_reaches_for_its_file_has_nothing_to_gain() {
 }
 
 #[test]
+fn a_program_whose_calls_cost_more_than_its_device_is_to_map_the_file_cold_too() {
+    let plan = Plan {
+        recorded: "pread",
+        program: [100.0, 97.0],
+        replays: vec![("pread", [60.0, 57.0]), ("mmap", [13.0, 10.0])],
+        reach: Reach::Calls,
+        brought_in: 560.0 * 4096.0,
+        ..mapped_points()
+    };
+    let [cold, _] = plan.advice();
+    assert_eq!((cold.verdict, cold.to.as_deref()), (AdviceVerdict::Switch, Some("native/mmap")), "{cold:?}");
+    assert!((cold.program.unwrap().median - 100.0 / 53.0).abs() < 0.1, "{:?}", cold.program);
+    // Without its file it would take forty of a hundred.
+    assert!((cold.share.unwrap().median - 0.6).abs() < 0.02, "{:?}", cold.share);
+    assert!(cold.faster_at_most.unwrap() >= cold.program.unwrap().median);
+}
+
+#[test]
+fn no_method_gains_more_than_the_most_that_the_share_of_the_file_may_be() {
+    let advice = mapped_points().advice();
+    let [_, cached] = advice;
+    assert_eq!(cached.faster_at_most, Some(1.0 / (1.0 - cached.share.unwrap().ci_high)));
+}
+
+#[test]
 fn a_program_that_takes_no_longer_cold_than_cached_needs_no_check() {
     let mut plan = mapped_points();
     plan.program = [2000.0, 2004.0];
