@@ -55,13 +55,19 @@ fn is_worth_it(gain: &Estimate) -> bool {
     gain.ci_low > 1.0 && gain.median >= WORTH
 }
 
+/// Of several, the one with the largest gain.
+fn of_most<T>(all: impl Iterator<Item = T>, gain: impl Fn(&T) -> Option<Estimate>) -> Option<T> {
+    let gaining = all.filter_map(|it| Some((gain(&it)?.median, it)));
+    gaining.max_by(|a, b| a.0.total_cmp(&b.0)).map(|it| it.1)
+}
+
 /// Why there is no verdict, and what would help.
 type Open = (AdviceReason, Settles);
 
 pub(super) fn judge(found: &Found, checks: &[(State, Option<Checked>)], commands: &[CommandFinding]) -> Advice {
     let advice = by_replays(found, checks, commands);
-    let gains = |it: &&Switched| it.real.is_some_and(|it| is_worth_it(&it));
-    match advice.switched.iter().find(gains).cloned() {
+    let gains = |it: &Switched| it.real.filter(is_worth_it);
+    match of_most(advice.switched.iter(), |it| gains(it)).cloned() {
         // What a replay cannot show, such as less work of the program's own, its switch does.
         Some(switched) if advice.verdict == AdviceVerdict::NoDifference => Advice {
             verdict: AdviceVerdict::Switch,
@@ -297,7 +303,8 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
             |view: &super::View| Gains::of(&program.times, &view.times, &Series::of(view.arm(arm)), without_file);
         let all: Vec<Gains> = found.views.iter().filter_map(gains).collect();
         let least = all.iter().min_by(|a, b| a.program.median.total_cmp(&b.program.median)).copied()?;
-        let switch = program.switches.iter().find_map(|it| does_the_same(found, it, arm));
+        let switches = program.switches.iter().filter_map(|it| does_the_same(found, it, arm));
+        let switch = of_most(switches, |it| Some(it.1));
         // How much the program looks at of each access is not known; that its own switch gains shows it.
         let shown = all.iter().filter(|_| switch.is_some()).find(|it| is_worth_it(&it.program)).copied();
         let rule = fired.iter().find(|(rule, _)| (rule.proposes)(&evidence, arm));
@@ -367,10 +374,13 @@ fn is_less(a: Estimate, b: Estimate) -> bool {
     a.ci_high * (1.0 + check::MOST) < b.ci_low
 }
 
-/// Arms whose gain the program's own switch does not have, with both.
+/// Arms whose gain the program's own switch does not have, with both. Where another of its switches to that arm has it, nothing
+/// is contradicted.
 fn contradicted(switched: &[Switched], options: &[(AdviceOption, &Candidate)]) -> Vec<(String, f64, f64)> {
     let of = |it: &Switched| {
-        let option = options.iter().find(|(option, _)| Some(&option.to) == it.like.as_ref())?;
+        let of_arm =
+            |(option, all): &&(AdviceOption, &Candidate)| Some(&option.to) == it.like.as_ref() && all.switch.is_none();
+        let option = options.iter().find(of_arm)?;
         let (predicted, real) = (option.0.program, it.real?);
         (is_less(real, predicted) && !is_worth_it(&real)).then(|| (option.0.to.clone(), predicted.median, real.median))
     };

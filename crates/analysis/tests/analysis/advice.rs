@@ -24,6 +24,7 @@ struct Plan {
     /// Each arm's replay; the first is that of the recorded one.
     replays: Vec<(&'static str, [f64; 2])>,
     switch: Option<([f64; 2], Access)>,
+    other_switch: Option<([f64; 2], Access)>,
     pattern: Pattern,
     reach: Reach,
     states: Vec<State>,
@@ -57,6 +58,7 @@ fn mapped_points() -> Plan {
         program: [80.0, 5.0],
         replays: vec![("mmap", [77.0, 0.4]), ("pread", [29.0, 0.9]), ("mmap+random", [29.0, 0.4])],
         switch: None,
+        other_switch: None,
         pattern: points(),
         reach: Reach::Mapping,
         states: vec![State::Cold, State::Cached],
@@ -96,6 +98,7 @@ impl Plan {
         lab.record.observations = [("command/now", self.access())]
             .into_iter()
             .chain(self.switch.iter().map(|(_, access)| ("command/switch", access.clone())))
+            .chain(self.other_switch.iter().map(|(_, access)| ("command/switch 2", access.clone())))
             .map(|(arm, named)| Observed { arm: arm.into(), seen: Reading::Value(observation(named)) })
             .collect();
         lab.record.advised = Some(Box::new(Advised {
@@ -142,8 +145,10 @@ impl Plan {
         };
         enter("now", false, self.program[at]);
         enter("now", true, self.program[at]);
-        if let Some((times, _)) = &self.switch {
-            enter("switch", false, times[at]);
+        for (name, switch) in [("switch", &self.switch), ("switch 2", &self.other_switch)] {
+            if let Some((times, _)) = switch {
+                enter(name, false, times[at]);
+            }
         }
     }
 
@@ -327,6 +332,27 @@ fn a_switch_that_gains_where_no_replay_does_is_advised_all_the_same() {
         (AdviceVerdict::Switch, Some(Effort::E0), Some(Grade::A))
     );
     assert_eq!(cached.because, [AdviceReason::SwitchAlone]);
+}
+
+#[test]
+fn of_several_switches_the_one_that_gains_most_is_advised() {
+    let line = |it: &Advice| it.how.clone();
+    let second = Some(How::Switch { line: "program --switch 2".into() });
+    // Both do what one arm does; the first gains less, or nothing.
+    for first in [60.0, 79.0] {
+        let mut plan = mapped_points();
+        plan.switch = Some(([first, 5.0], reads()));
+        plan.other_switch = Some(([34.0, 5.0], reads()));
+        let [cold, _] = plan.advice();
+        assert_eq!((cold.verdict, cold.grade, line(&cold)), (AdviceVerdict::Switch, Some(Grade::A), second.clone()));
+        assert!((cold.program.unwrap().median - 80.0 / 34.0).abs() < 0.1, "{:?}", cold.program);
+    }
+    // No replay gains.
+    let mut plan = mapped_points();
+    plan.switch = Some(([34.0, 4.8], reads()));
+    plan.other_switch = Some(([34.0, 2.0], reads()));
+    let [_, cached] = plan.advice();
+    assert_eq!((&cached.because[..], line(&cached)), (&[AdviceReason::SwitchAlone][..], second));
 }
 
 #[test]
