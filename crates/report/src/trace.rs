@@ -40,7 +40,13 @@ pub fn trace(summary: &Summary) -> String {
 
 /// What a trace lacks.
 pub fn partial_trace(share: f64) -> String {
-    format!("incomplete: the trace has {} of the accesses that it was to have", percent(share))
+    format!("incomplete: the trace has {} of the accesses that it was to have", part(share))
+}
+
+/// Of what lacks something, however little.
+pub(crate) fn part(share: f64) -> String {
+    const NEARLY: f64 = 0.99;
+    if share > NEARLY { format!("more than {}", percent(NEARLY)) } else { percent(share) }
 }
 
 fn run(run: &RecordedRun) -> String {
@@ -136,7 +142,7 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
     let parts = [
         (failed, "that failed"),
         (at_end, "at the end of a file"),
-        (unknown_offset, "at the position of a descriptor whose opening was not recorded"),
+        (unknown_offset, "at offsets that were not recorded"),
         (other_files, "of other files"),
     ];
     let reads = parts.into_iter().filter(|(number, _)| *number > 0);
@@ -198,8 +204,9 @@ mod tests {
               sizes: 4 KiB (19,600), 100 B (10), 16 B (4), 24 B (1), 1 other
               mapped once: what was read through a mapping is not among the accesses
 
-            not among them: 1 read at the end of a file, 2 reads at the position of a descriptor whose opening was not recorded, 3 writes
-        "#]].assert_eq(&trace(&summary));
+            not among them: 1 read at the end of a file, 2 reads at offsets that were not recorded, 3 writes
+        "#]]
+        .assert_eq(&trace(&summary));
     }
 
     #[test]
