@@ -4,7 +4,7 @@ use schema::{
     Arm, Reading, State,
     advice::{
         Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceVerdict, Effort, Grade, How, Settles,
-        Switched,
+        Switched, Unchecked,
     },
     advised::Reach,
     command::Spec,
@@ -129,7 +129,7 @@ fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[Co
     if let Some(share) = hardly_longer(found) {
         return no_difference(advice, AdviceReason::SmallShare { share });
     }
-    if let Err(why) = is_checked(found.state, checked) {
+    if let Err(why) = is_checked(checked) {
         return open(advice, why);
     }
     if let Some(share) = share.filter(|it| it.ci_high <= SMALL_SHARE) {
@@ -240,11 +240,18 @@ fn is_known(found: &Found) -> Result<(), Open> {
     Ok(())
 }
 
-fn is_checked(state: State, checked: Option<&Checked>) -> Result<(), Open> {
+fn is_checked(checked: Option<&Checked>) -> Result<(), Open> {
     let Some(checked) = checked else { return Err((AdviceReason::RanOnce, Settles::WithoutOnce)) };
-    let settles = if state == State::Cold { Settles::BothStates } else { Settles::Reason };
     match &checked.both {
-        Err(why) => Err((AdviceReason::NotChecked { why: why.clone() }, settles)),
+        Err(why) => {
+            let settles = match why {
+                Unchecked::NeedsBothStates => Settles::BothStates,
+                // Both states are there, and more rounds may tell them apart.
+                Unchecked::NoColdTime => Settles::LargerBudget,
+                Unchecked::NoReading => Settles::Reason,
+            };
+            Err((AdviceReason::NotChecked { why: why.clone() }, settles))
+        }
         Ok(_) if !checked.passed() => {
             let off = checked.off().unwrap_or(0.0);
             let settles = if checked.is_open() { Settles::LargerBudget } else { Settles::Switch };

@@ -2,7 +2,10 @@
 
 use schema::{
     Arm, Condition, Consume, Reading, State, Workload,
-    advice::{Advice, AdviceCaveat, AdviceCode, AdviceReason, AdviceVerdict, CheckedBy, Effort, Grade, How, Unchecked},
+    advice::{
+        Advice, AdviceCaveat, AdviceCode, AdviceReason, AdviceVerdict, CheckedBy, Effort, Grade, How, Settles,
+        Unchecked,
+    },
     advised::{Advised, Pattern, Reach},
     command::Spec,
     counted::Bin,
@@ -551,6 +554,16 @@ fn one_state_alone_cannot_be_checked_cold() {
     let findings = analysis::analyze(&record);
     assert_eq!(findings.advice[0].because, [AdviceReason::NotChecked { why: Unchecked::NeedsBothStates }]);
     assert!(!findings.advice_self_check[0].passed);
+}
+
+#[test]
+fn where_both_states_were_measured_neither_is_asked_for() {
+    let mut plan = mapped_points();
+    // A state of its own each, and the cold one takes no longer; its replay does.
+    plan.program = [79.0, 80.0];
+    let [cold, _] = plan.advice();
+    assert_eq!(cold.because, [AdviceReason::NotChecked { why: Unchecked::NoColdTime }]);
+    assert_eq!(cold.settles, Some(Settles::LargerBudget));
 }
 
 #[test]
