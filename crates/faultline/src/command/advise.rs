@@ -306,9 +306,13 @@ fn reached(of: &FileSummary) -> u64 {
 
 /// What nearly every program reads when it starts: libraries, their configuration, the words of a language.
 fn is_of_the_system(path: &str) -> bool {
-    ["/usr/lib", "/lib", "/etc/", "/usr/share/locale/", "/proc/", "/sys/", "/dev/", "/nix/store/"]
-        .iter()
-        .any(|it| path.starts_with(it))
+    const FOLDERS: [&str; 9] =
+        ["/usr/lib", "/lib", "/usr/libexec", "/etc", "/usr/share/locale", "/proc", "/sys", "/dev", "/nix/store"];
+    // /usr/lib64, of another architecture.
+    const BITS: [&str; 3] = ["32", "64", "x32"];
+    let path = Path::new(path);
+    let of_bits = |folder: &str| BITS.iter().any(|it| path.starts_with(format!("{folder}{it}")));
+    FOLDERS.iter().any(|it| path.starts_with(it)) || ["/usr/lib", "/lib"].into_iter().any(of_bits)
 }
 
 /// The file with the most bytes reached, by its place in the table.
@@ -480,5 +484,20 @@ fn outcome(measured: &RunResult) -> Exit {
     match measured.outcome() {
         Exit::NothingDecided if advice.iter().all(|it| it.because.iter().any(is_lost)) => Exit::EveryPassFailed,
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_whose_name_begins_as_one_of_the_system_is_none() {
+        let of_system =
+            ["/lib/a.so", "/usr/lib64/a.so", "/usr/libx32/a.so", "/usr/libexec/a", "/etc/ld.so.cache", "/dev/x"];
+        assert!(of_system.into_iter().all(is_of_the_system));
+        let own =
+            ["/library/a.db", "/libs/a.db", "/usr/library/a.db", "/etcetera/a.db", "/usr/share/dict/words", "/home/a"];
+        assert!(!own.into_iter().any(is_of_the_system));
     }
 }
