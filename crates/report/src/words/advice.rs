@@ -35,7 +35,8 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             format!("the mapping is filled in advance, and {} of the file is touched", percent(*touched_share))
         }
         AdviceReason::Again { times: again, access_bytes } => {
-            format!("each byte is read {} times, in reads of {}", number::count(again.round()), size(*access_bytes))
+            let times = number::count(again.round());
+            format!("it reads {times} times as much as its pages have, in reads of {}", size(*access_bytes))
         }
         AdviceReason::SmallInOrder { access_bytes } => {
             format!("the file is read in order, {} at a time", size(*access_bytes))
