@@ -77,7 +77,7 @@ pub struct TracedFile {
     /// The share of its pages that was in the page cache when it was first opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resident_before: Option<f64>,
-    /// Whether the pages that were touched through mappings are among the accesses.
+    /// Whether the pages that were touched through mappings are among the accesses, but for those of `small_mappings`.
     #[serde(default, skip_serializing_if = "Exact::is_none")]
     pub exact: Exact,
     /// Why they are not, although that was asked for.
