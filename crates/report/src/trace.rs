@@ -30,7 +30,8 @@ pub fn trace(summary: &Summary) -> String {
         visible(&summary.digest)
     ));
     summary.run.iter().for_each(|it| text.push_str(&run(it)));
-    summary.files.iter().for_each(|it| text.push_str(&file(it)));
+    let some_are_small = summary.left_out.small_mappings > 0;
+    summary.files.iter().for_each(|it| text.push_str(&file(it, some_are_small)));
     let left_out = left_out(&summary.left_out);
     if !left_out.is_empty() {
         text.push_str(&format!("\nnot among them: {}\n", left_out.join(", ")));
@@ -40,7 +41,13 @@ pub fn trace(summary: &Summary) -> String {
 
 /// What a trace lacks.
 pub fn partial_trace(share: f64) -> String {
-    format!("incomplete: the trace has {} of the accesses that it was to have", percent(share))
+    format!("incomplete: the trace has {} of the accesses that it was to have", part(share))
+}
+
+/// Of what lacks something, however little.
+pub(crate) fn part(share: f64) -> String {
+    const NEARLY: f64 = 0.99;
+    if share > NEARLY { format!("more than {}", percent(NEARLY)) } else { percent(share) }
 }
 
 fn run(run: &RecordedRun) -> String {
@@ -56,7 +63,7 @@ fn run(run: &RecordedRun) -> String {
     text
 }
 
-fn file(summary: &FileSummary) -> String {
+fn file(summary: &FileSummary, some_are_small: bool) -> String {
     let FileSummary { file, accesses, .. } = summary;
     let mut text = format!("\n{}\n", visible(&file.path));
     if let Some(whole) = file.bytes {
@@ -66,7 +73,7 @@ fn file(summary: &FileSummary) -> String {
     if *accesses > 0 {
         text.push_str(&sums(summary));
     }
-    text.push_str(&mapped(file));
+    text.push_str(&mapped(file, some_are_small));
     let hints = file.counts.iter().flat_map(|it| &it.hints);
     let hints: Vec<String> = hints.map(|(hint, number)| format!("{} {}", visible(hint), times(*number))).collect();
     if !hints.is_empty() {
@@ -76,18 +83,21 @@ fn file(summary: &FileSummary) -> String {
 }
 
 /// How it was mapped, and what is known of the pages that were touched.
-fn mapped(file: &TracedFile) -> String {
+fn mapped(file: &TracedFile, some_are_small: bool) -> String {
     if file.mappings == 0 {
         return String::new();
     }
     let populated: u64 =
         file.counts.iter().flat_map(|it| &it.mappings).filter(|it| it.populate).map(|it| it.count).sum();
     let populated = if populated > 0 { format!(", {populated} of them with MAP_POPULATE") } else { String::new() };
+    // Which file the small ones are of is not known.
+    let pages = match some_are_small {
+        true => "the pages that were touched in mappings of 1 MiB or more",
+        false => "the pages that were touched",
+    };
     let known = match (file.exact, &file.inexact) {
-        (Exact::Order, _) => {
-            "the pages that were touched are among the accesses, in the order of their first touches".into()
-        }
-        (Exact::Set, _) => "the pages that were touched are among the accesses, in no order".into(),
+        (Exact::Order, _) => format!("{pages} are among the accesses, in the order of their first touches"),
+        (Exact::Set, _) => format!("{pages} are among the accesses, in no order"),
         (Exact::None, None) => "what was read through a mapping is not among the accesses".into(),
         (Exact::None, Some(why)) => {
             format!("the pages that were touched are not known, or not all of them: {}", visible(&why.to_string()))
@@ -136,7 +146,7 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
     let parts = [
         (failed, "that failed"),
         (at_end, "at the end of a file"),
-        (unknown_offset, "at the position of a descriptor whose opening was not recorded"),
+        (unknown_offset, "at offsets that were not recorded"),
         (other_files, "of other files"),
     ];
     let reads = parts.into_iter().filter(|(number, _)| *number > 0);
@@ -198,8 +208,9 @@ mod tests {
               sizes: 4 KiB (19,600), 100 B (10), 16 B (4), 24 B (1), 1 other
               mapped once: what was read through a mapping is not among the accesses
 
-            not among them: 1 read at the end of a file, 2 reads at the position of a descriptor whose opening was not recorded, 3 writes
-        "#]].assert_eq(&trace(&summary));
+            not among them: 1 read at the end of a file, 2 reads at offsets that were not recorded, 3 writes
+        "#]]
+        .assert_eq(&trace(&summary));
     }
 
     #[test]
@@ -261,7 +272,7 @@ mod tests {
               500 distinct pages of 4 KiB (1.95 MiB); the last byte that was read ends at 1 MiB
               0.0 % begin where the one before ended
               sizes: 4 KiB (500)
-              mapped 2 times, 1 of them with MAP_POPULATE: the pages that were touched are among the accesses, in the order of their first touches
+              mapped 2 times, 1 of them with MAP_POPULATE: the pages that were touched in mappings of 1 MiB or more are among the accesses, in the order of their first touches
               advised: madvise(MADV_WILLNEED) 2 times
 
             /b

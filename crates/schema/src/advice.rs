@@ -79,7 +79,7 @@ pub enum AdviceCode {
     /// A mapping is populated, and little of it is touched.
     #[serde(rename = "FL-M6")]
     M6,
-    /// Small cached reads of the same bytes again and again.
+    /// Small cached reads in the same pages again and again.
     #[serde(rename = "FL-R1")]
     R1,
     /// Small reads in order.
@@ -161,7 +161,7 @@ pub enum AdviceReason {
     Populated {
         touched_share: f64,
     },
-    /// Each byte is read so often, in the mean, by accesses of this size.
+    /// So many times the bytes of the pages that were reached are read, by accesses of this size.
     Again {
         times: f64,
         access_bytes: f64,

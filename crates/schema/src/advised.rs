@@ -60,7 +60,7 @@ pub struct Pattern {
     pub in_order: u64,
     pub threads: u64,
     pub mappings: u64,
-    /// Lengths and how many accesses have them, the most frequent ones.
+    /// Lengths and how many accesses have them. Of many, neighbours together, by the longest of them.
     pub sizes: Vec<Bin>,
 }
 

@@ -399,6 +399,14 @@ pub struct FilledRange {
     pub looked_again: Option<Reading<LookedAgain>>,
 }
 
+impl FilledRange {
+    /// Unless a second look found other folios: what was measured after that does not count, and was measured again after the
+    /// next fill of the kind.
+    pub fn stayed(&self) -> bool {
+        self.looked_again.as_ref().and_then(Reading::value).is_none_or(|it| it.is_the_fill)
+    }
+}
+
 /// What a fill has become.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LookedAgain {

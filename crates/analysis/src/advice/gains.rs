@@ -59,13 +59,13 @@ pub(crate) struct Gains {
 
 impl Gains {
     /// In each round, the program without the replay of what it did and with that of the arm. Where it is known what the
-    /// program takes without waiting for its file, the rest of its time is as many times less as the replay is: that the two are
-    /// a little apart is then no time that stays.
+    /// program takes without its file, the rest of its time is as many times less as the replay is: that the two are a little
+    /// apart is then no time that stays.
     pub(crate) fn of(program: &Series, recorded: &Series, arm: &Series, without_file: Option<f64>) -> Option<Gains> {
         let ratio = |(round, program, recorded): (u32, f64, f64)| {
             let arm = *arm.0.get(&round)?;
             let after = match without_file.filter(|it| *it < program) {
-                Some(usual) => usual + (program - usual) * arm / recorded,
+                Some(stays) => stays + (program - stays) * arm / recorded,
                 // A replay that takes longer than the program is none of it.
                 None => program - recorded + arm,
             };

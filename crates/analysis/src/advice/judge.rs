@@ -4,7 +4,7 @@ use schema::{
     Arm, Reading, State,
     advice::{
         Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceVerdict, Effort, Grade, How, Settles,
-        Switched,
+        Switched, Unchecked,
     },
     advised::Reach,
     command::Spec,
@@ -55,13 +55,19 @@ fn is_worth_it(gain: &Estimate) -> bool {
     gain.ci_low > 1.0 && gain.median >= WORTH
 }
 
+/// Of several, the one with the largest gain.
+fn of_most<T>(all: impl Iterator<Item = T>, gain: impl Fn(&T) -> Option<Estimate>) -> Option<T> {
+    let gaining = all.filter_map(|it| Some((gain(&it)?.median, it)));
+    gaining.max_by(|a, b| a.0.total_cmp(&b.0)).map(|it| it.1)
+}
+
 /// Why there is no verdict, and what would help.
 type Open = (AdviceReason, Settles);
 
 pub(super) fn judge(found: &Found, checks: &[(State, Option<Checked>)], commands: &[CommandFinding]) -> Advice {
     let advice = by_replays(found, checks, commands);
-    let gains = |it: &&Switched| it.real.is_some_and(|it| is_worth_it(&it));
-    match advice.switched.iter().find(gains).cloned() {
+    let gains = |it: &Switched| it.real.filter(is_worth_it);
+    match of_most(advice.switched.iter(), |it| gains(it)).cloned() {
         // What a replay cannot show, such as less work of the program's own, its switch does.
         Some(switched) if advice.verdict == AdviceVerdict::NoDifference => Advice {
             verdict: AdviceVerdict::Switch,
@@ -82,7 +88,8 @@ pub(super) fn judge(found: &Found, checks: &[(State, Option<Checked>)], commands
 fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[CommandFinding]) -> Advice {
     let recorded = found.recorded();
     let share = found.share();
-    let bounded = share.filter(|it| it.median < ALL);
+    // Of all that the share may be: there is no more than that to gain.
+    let bounded = share.map(|it| it.ci_high).filter(|it| *it < ALL);
     let mut advice = Advice {
         id: found.view().id,
         file: found.advised.file.clone(),
@@ -101,7 +108,7 @@ fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[Co
         program_ns: found.program_ns(),
         io_ns: found.io_ns(),
         share,
-        faster_at_most: bounded.map(|it| 1.0 / (1.0 - it.median)),
+        faster_at_most: bounded.map(|it| 1.0 / (1.0 - it)),
         also: Vec::new(),
         in_advance: Vec::new(),
         switched: Vec::new(),
@@ -122,7 +129,7 @@ fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[Co
     if let Some(share) = hardly_longer(found) {
         return no_difference(advice, AdviceReason::SmallShare { share });
     }
-    if let Err(why) = is_checked(found.state, checked) {
+    if let Err(why) = is_checked(checked) {
         return open(advice, why);
     }
     if let Some(share) = share.filter(|it| it.ci_high <= SMALL_SHARE) {
@@ -233,11 +240,18 @@ fn is_known(found: &Found) -> Result<(), Open> {
     Ok(())
 }
 
-fn is_checked(state: State, checked: Option<&Checked>) -> Result<(), Open> {
+fn is_checked(checked: Option<&Checked>) -> Result<(), Open> {
     let Some(checked) = checked else { return Err((AdviceReason::RanOnce, Settles::WithoutOnce)) };
-    let settles = if state == State::Cold { Settles::BothStates } else { Settles::Reason };
     match &checked.both {
-        Err(why) => Err((AdviceReason::NotChecked { why: why.clone() }, settles)),
+        Err(why) => {
+            let settles = match why {
+                Unchecked::NeedsBothStates => Settles::BothStates,
+                // Both states are there, and more rounds may tell them apart.
+                Unchecked::NoColdTime => Settles::LargerBudget,
+                Unchecked::NoReading => Settles::Reason,
+            };
+            Err((AdviceReason::NotChecked { why: why.clone() }, settles))
+        }
         Ok(_) if !checked.passed() => {
             let off = checked.off().unwrap_or(0.0);
             let settles = if checked.is_open() { Settles::LargerBudget } else { Settles::Switch };
@@ -250,7 +264,7 @@ fn is_checked(state: State, checked: Option<&Checked>) -> Result<(), Open> {
 /// The share that its file can be of a program that takes hardly longer cold than cached, and whose replay takes hardly any
 /// time beside it. Then no difference shows whether the replay is the program, and none needs to.
 fn hardly_longer(found: &Found) -> Option<f64> {
-    let (program, cached) = (found.program_ns()?, found.without_file?);
+    let (program, cached) = (found.program_ns()?, found.in_memory.as_ref()?.program);
     let longer = 1.0 - cached.ci_low / program.ci_high;
     let most = longer.max(found.replayed_share()?.ci_high);
     (most <= SMALL_SHARE).then_some(most)
@@ -291,12 +305,13 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
     let fired: Vec<_> = RULES.iter().filter_map(|rule| Some((rule, (rule.fires)(&evidence)?))).collect();
     let candidate = |cell: &&Cell<'a>| {
         let arm = cell.arm();
-        let gains = |view: &super::View| {
-            Gains::of(&program.times, &view.times, &Series::of(view.arm(arm)), found.without_file.map(|it| it.median))
-        };
+        let without_file = found.in_memory.as_ref().map(|it| it.without_file_ns());
+        let gains =
+            |view: &super::View| Gains::of(&program.times, &view.times, &Series::of(view.arm(arm)), without_file);
         let all: Vec<Gains> = found.views.iter().filter_map(gains).collect();
         let least = all.iter().min_by(|a, b| a.program.median.total_cmp(&b.program.median)).copied()?;
-        let switch = program.switches.iter().find_map(|it| does_the_same(found, it, arm));
+        let switches = program.switches.iter().filter_map(|it| does_the_same(found, it, arm));
+        let switch = of_most(switches, |it| Some(it.1));
         // How much the program looks at of each access is not known; that its own switch gains shows it.
         let shown = all.iter().filter(|_| switch.is_some()).find(|it| is_worth_it(&it.program)).copied();
         let rule = fired.iter().find(|(rule, _)| (rule.proposes)(&evidence, arm));
@@ -366,10 +381,13 @@ fn is_less(a: Estimate, b: Estimate) -> bool {
     a.ci_high * (1.0 + check::MOST) < b.ci_low
 }
 
-/// Arms whose gain the program's own switch does not have, with both.
+/// Arms whose gain the program's own switch does not have, with both. Where another of its switches to that arm has it, nothing
+/// is contradicted.
 fn contradicted(switched: &[Switched], options: &[(AdviceOption, &Candidate)]) -> Vec<(String, f64, f64)> {
     let of = |it: &Switched| {
-        let option = options.iter().find(|(option, _)| Some(&option.to) == it.like.as_ref())?;
+        let of_arm =
+            |(option, all): &&(AdviceOption, &Candidate)| Some(&option.to) == it.like.as_ref() && all.switch.is_none();
+        let option = options.iter().find(of_arm)?;
         let (predicted, real) = (option.0.program, it.real?);
         (is_less(real, predicted) && !is_worth_it(&real)).then(|| (option.0.to.clone(), predicted.median, real.median))
     };

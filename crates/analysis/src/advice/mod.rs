@@ -32,7 +32,7 @@ pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<A
     let found = |state: State| Found::of(run, advised, state);
     let [mut cold, cached] = [State::Cold, State::Cached].map(found);
     if let Some(cold) = &mut cold {
-        cold.without_file = cached.as_ref().and_then(Found::program_ns);
+        cold.in_memory = cached.as_ref().and_then(InMemory::of);
     }
     let both = [cold.as_ref(), cached.as_ref()];
     let check = |it: &Found| {
@@ -58,8 +58,8 @@ struct Found<'r, 'a> {
     state: State,
     /// Absent where the command was left alone.
     program: Option<Program<'r, 'a>>,
-    /// What the program takes without waiting for the device.
-    without_file: Option<Estimate>,
+    /// Of a state in which the device is waited for.
+    in_memory: Option<InMemory>,
     /// One for each way of looking at the bytes; the one to go by first.
     views: Vec<View<'r, 'a>>,
 }
@@ -69,6 +69,27 @@ struct Program<'r, 'a> {
     now: &'r Cell<'a>,
     times: Series,
     switches: Vec<&'r Cell<'a>>,
+}
+
+/// What the program takes where nothing waits for the device, and the replay of what it did.
+struct InMemory {
+    program: Estimate,
+    replay_ns: f64,
+    /// The least that the replay takes, however much it looks at.
+    least_ns: f64,
+}
+
+impl InMemory {
+    fn of(cached: &Found) -> Option<InMemory> {
+        let middle = |it: &View| it.times.middle().map(|it| it.median);
+        let (replay_ns, least_ns) = (middle(cached.view())?, middle(cached.least())?);
+        Some(InMemory { program: cached.program_ns()?, replay_ns, least_ns })
+    }
+
+    /// What the program takes without its file: there, too, it takes time to get at the bytes.
+    fn without_file_ns(&self) -> f64 {
+        (self.program.median - self.replay_ns).max(0.0)
+    }
 }
 
 /// Replays of one condition.
@@ -94,7 +115,7 @@ impl<'r, 'a> Found<'r, 'a> {
         let usual = |it: &View| if it.recorded.arm().maps() { Consume::Touch } else { Consume::Sum };
         views.sort_by_key(|it| it.consume != usual(it));
         let program = conditions().find(|(_, it)| it.is_of_commands()).and_then(|(index, _)| Program::of(run, index));
-        (!views.is_empty()).then_some(Found { run, advised, state, program, without_file: None, views })
+        (!views.is_empty()).then_some(Found { run, advised, state, program, in_memory: None, views })
     }
 
     /// The one to go by.
@@ -122,16 +143,18 @@ impl<'r, 'a> Found<'r, 'a> {
     /// The share of the program's time that goes to the file: without what the program does with the bytes, as far as there
     /// are replays that look at next to nothing.
     fn share(&self) -> Option<Estimate> {
-        if let Some(usual) = self.without_file {
-            return self.program.as_ref()?.times.share_above(usual.median);
-        }
-        self.replayed_share()
+        let Some(it) = &self.in_memory else { return self.replayed_share() };
+        self.program.as_ref()?.times.share_above((it.program.median - it.least_ns).max(0.0))
     }
 
     /// The same, of the replay.
     fn replayed_share(&self) -> Option<Estimate> {
-        let least = self.views.iter().find(|it| it.consume == Consume::Touch).unwrap_or(self.view());
-        least.times.over(&self.program.as_ref()?.times)
+        self.least().times.over(&self.program.as_ref()?.times)
+    }
+
+    /// The one that looks at the least.
+    fn least(&self) -> &View<'r, 'a> {
+        self.views.iter().find(|it| it.consume == Consume::Touch).unwrap_or(self.view())
     }
 
     fn seen(&self, cell: &Cell) -> Option<&'a Access> {

@@ -16,7 +16,7 @@ const MUCH_MORE: f64 = 4.0;
 const MORE: f64 = 2.0;
 /// Of the file: all of it is used.
 const ALL: f64 = 0.8;
-/// Each byte is read so often.
+/// What is read is so many times the pages that are reached.
 const AGAIN: f64 = 4.0;
 const SMALL_BYTES: f64 = 4096.0;
 /// Of the reads of a file's own position.

@@ -129,8 +129,9 @@ pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>
     // A fault at a random place maps more than the faults of a scan do in the mean: large folios have more places. So what
     // was seen of each fill is held against what is seen here, and not what was counted in passes.
     let seen = |fill: Fill| {
-        let of_fill = record.fills.iter().filter(|it| it.fill.unwrap_or(Fill::Sequential) == fill);
-        of_fill.filter_map(|it| it.pages_per_fault).next()
+        let of_fill = || record.fills.iter().filter(|it| it.fill.unwrap_or(Fill::Sequential) == fill);
+        let made = of_fill().filter(|it| it.stayed()).chain(of_fill());
+        made.filter_map(|it| it.pages_per_fault).next()
     };
     let of_fill = |fill: Fill, costs: &UnitCosts| {
         let counted = costs.fault_and_unmap()?;

@@ -2,7 +2,10 @@
 
 use schema::{
     Arm, Condition, Consume, Reading, State, Workload,
-    advice::{Advice, AdviceCaveat, AdviceCode, AdviceReason, AdviceVerdict, CheckedBy, Effort, Grade, How, Unchecked},
+    advice::{
+        Advice, AdviceCaveat, AdviceCode, AdviceReason, AdviceVerdict, CheckedBy, Effort, Grade, How, Settles,
+        Unchecked,
+    },
     advised::{Advised, Pattern, Reach},
     command::Spec,
     counted::Bin,
@@ -24,6 +27,7 @@ struct Plan {
     /// Each arm's replay; the first is that of the recorded one.
     replays: Vec<(&'static str, [f64; 2])>,
     switch: Option<([f64; 2], Access)>,
+    other_switch: Option<([f64; 2], Access)>,
     pattern: Pattern,
     reach: Reach,
     states: Vec<State>,
@@ -57,6 +61,7 @@ fn mapped_points() -> Plan {
         program: [80.0, 5.0],
         replays: vec![("mmap", [77.0, 0.4]), ("pread", [29.0, 0.9]), ("mmap+random", [29.0, 0.4])],
         switch: None,
+        other_switch: None,
         pattern: points(),
         reach: Reach::Mapping,
         states: vec![State::Cold, State::Cached],
@@ -96,6 +101,7 @@ impl Plan {
         lab.record.observations = [("command/now", self.access())]
             .into_iter()
             .chain(self.switch.iter().map(|(_, access)| ("command/switch", access.clone())))
+            .chain(self.other_switch.iter().map(|(_, access)| ("command/switch 2", access.clone())))
             .map(|(arm, named)| Observed { arm: arm.into(), seen: Reading::Value(observation(named)) })
             .collect();
         lab.record.advised = Some(Box::new(Advised {
@@ -142,8 +148,10 @@ impl Plan {
         };
         enter("now", false, self.program[at]);
         enter("now", true, self.program[at]);
-        if let Some((times, _)) = &self.switch {
-            enter("switch", false, times[at]);
+        for (name, switch) in [("switch", &self.switch), ("switch 2", &self.other_switch)] {
+            if let Some((times, _)) = switch {
+                enter(name, false, times[at]);
+            }
         }
     }
 
@@ -330,6 +338,27 @@ fn a_switch_that_gains_where_no_replay_does_is_advised_all_the_same() {
 }
 
 #[test]
+fn of_several_switches_the_one_that_gains_most_is_advised() {
+    let line = |it: &Advice| it.how.clone();
+    let second = Some(How::Switch { line: "program --switch 2".into() });
+    // Both do what one arm does; the first gains less, or nothing.
+    for first in [60.0, 79.0] {
+        let mut plan = mapped_points();
+        plan.switch = Some(([first, 5.0], reads()));
+        plan.other_switch = Some(([34.0, 5.0], reads()));
+        let [cold, _] = plan.advice();
+        assert_eq!((cold.verdict, cold.grade, line(&cold)), (AdviceVerdict::Switch, Some(Grade::A), second.clone()));
+        assert!((cold.program.unwrap().median - 80.0 / 34.0).abs() < 0.1, "{:?}", cold.program);
+    }
+    // No replay gains.
+    let mut plan = mapped_points();
+    plan.switch = Some(([34.0, 4.8], reads()));
+    plan.other_switch = Some(([34.0, 2.0], reads()));
+    let [_, cached] = plan.advice();
+    assert_eq!((&cached.because[..], line(&cached)), (&[AdviceReason::SwitchAlone][..], second));
+}
+
+#[test]
 fn a_switch_that_does_what_no_arm_does_has_no_prediction() {
     let mut plan = mapped_points();
     let mut access = maps();
@@ -366,6 +395,31 @@ fn a_program_that_hardly_reaches_for_its_file_has_nothing_to_gain() {
         assert!(matches!(advice.because[..], [AdviceReason::SmallShare { share }] if share <= 0.05));
         assert!(advice.faster_at_most.unwrap() < 1.06);
     }
+}
+
+#[test]
+fn a_program_whose_calls_cost_more_than_its_device_is_to_map_the_file_cold_too() {
+    let plan = Plan {
+        recorded: "pread",
+        program: [100.0, 97.0],
+        replays: vec![("pread", [60.0, 57.0]), ("mmap", [13.0, 10.0])],
+        reach: Reach::Calls,
+        brought_in: 560.0 * 4096.0,
+        ..mapped_points()
+    };
+    let [cold, _] = plan.advice();
+    assert_eq!((cold.verdict, cold.to.as_deref()), (AdviceVerdict::Switch, Some("native/mmap")), "{cold:?}");
+    assert!((cold.program.unwrap().median - 100.0 / 53.0).abs() < 0.1, "{:?}", cold.program);
+    // Without its file it would take forty of a hundred.
+    assert!((cold.share.unwrap().median - 0.6).abs() < 0.02, "{:?}", cold.share);
+    assert!(cold.faster_at_most.unwrap() >= cold.program.unwrap().median);
+}
+
+#[test]
+fn no_method_gains_more_than_the_most_that_the_share_of_the_file_may_be() {
+    let advice = mapped_points().advice();
+    let [_, cached] = advice;
+    assert_eq!(cached.faster_at_most, Some(1.0 / (1.0 - cached.share.unwrap().ci_high)));
 }
 
 #[test]
@@ -500,6 +554,16 @@ fn one_state_alone_cannot_be_checked_cold() {
     let findings = analysis::analyze(&record);
     assert_eq!(findings.advice[0].because, [AdviceReason::NotChecked { why: Unchecked::NeedsBothStates }]);
     assert!(!findings.advice_self_check[0].passed);
+}
+
+#[test]
+fn where_both_states_were_measured_neither_is_asked_for() {
+    let mut plan = mapped_points();
+    // A state of its own each, and the cold one takes no longer; its replay does.
+    plan.program = [79.0, 80.0];
+    let [cold, _] = plan.advice();
+    assert_eq!(cold.because, [AdviceReason::NotChecked { why: Unchecked::NoColdTime }]);
+    assert_eq!(cold.settles, Some(Settles::LargerBudget));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use schema::{
     Fill, Reading, Span, State, Workload,
     findings::{UnjudgedCause, Verdict},
-    record::FilledRange,
+    record::{FilledRange, LookedAgain},
 };
 
 use crate::support::{Lab, random};
@@ -40,6 +40,32 @@ fn a_mapping_that_loses_on_one_fill_and_wins_on_another_is_shown_on_both() {
     let findings = lab(&[(Fill::Random, 500.0, 1500.0), (Fill::Sequential, 500.0, 100.0)]).analyze();
     let verdicts: Vec<(Fill, Verdict)> = findings.fills.iter().map(|it| (it.fill, it.comparisons[0].verdict)).collect();
     assert_eq!(verdicts, [(Fill::Sequential, Verdict::Faster), (Fill::Random, Verdict::Slower)]);
+}
+
+#[test]
+fn of_two_fills_of_a_kind_the_one_is_shown_that_stayed_as_it_was() {
+    let shown = |changed: [bool; 2]| {
+        let mut lab = lab(&[(Fill::Random, 500.0, 1500.0), (Fill::Sequential, 500.0, 100.0)]);
+        let again =
+            FilledRange { pages_per_fault: Some(1.0), elapsed_ns: 3_000_000_000, ..lab.record.fills[0].clone() };
+        lab.record.fills.push(again);
+        for (at, changed) in [0, 2].into_iter().zip(changed) {
+            lab.record.fills[at].looked_again = Some(Reading::Value(LookedAgain {
+                folio_orders: Reading::unavailable("not root"),
+                pages_per_fault: Some(8.0),
+                changed_share: if changed { 0.5 } else { 0.0 },
+                is_the_fill: !changed,
+            }));
+        }
+        let findings = lab.analyze();
+        let random = findings.fills.iter().find(|it| it.fill == Fill::Random).unwrap();
+        (random.pages_per_fault, random.elapsed_ns)
+    };
+    let (first, second) = ((Some(16.0), 1_000_000_000), (Some(1.0), 3_000_000_000));
+    // Its passes did not count, and were made again after the second.
+    assert_eq!(shown([true, false]), second);
+    assert_eq!(shown([false, false]), first);
+    assert_eq!(shown([true, true]), first, "none is better than the other");
 }
 
 #[test]

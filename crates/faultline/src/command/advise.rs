@@ -46,7 +46,7 @@ const ALIGNMENT: u64 = 4096;
 
 /// Of all bytes that are reached: a file with less is not worth a word.
 const SMALL: f64 = 0.01;
-/// Other files that a record names, and different lengths of accesses.
+/// Other files that a record names, and lengths of accesses, of more of which neighbours are taken together.
 const OTHERS: usize = 20;
 const SIZES: usize = 64;
 
@@ -248,7 +248,7 @@ impl Known {
             in_order: of.in_order,
             threads: of.threads,
             mappings: of.file.mappings,
-            sizes: of.sizes.iter().take(SIZES).map(|&(value, events)| Bin { value, events }).collect(),
+            sizes: sizes(&of.sizes),
         };
         let recorded = recorded(of.file.counts.as_ref(), &pattern, &reach);
         let recorded = recorded.parse::<Arm>().map_err(|why| anyhow!(why))?;
@@ -306,9 +306,13 @@ fn reached(of: &FileSummary) -> u64 {
 
 /// What nearly every program reads when it starts: libraries, their configuration, the words of a language.
 fn is_of_the_system(path: &str) -> bool {
-    ["/usr/lib", "/lib", "/etc/", "/usr/share/locale/", "/proc/", "/sys/", "/dev/", "/nix/store/"]
-        .iter()
-        .any(|it| path.starts_with(it))
+    const FOLDERS: [&str; 9] =
+        ["/usr/lib", "/lib", "/usr/libexec", "/etc", "/usr/share/locale", "/proc", "/sys", "/dev", "/nix/store"];
+    // /usr/lib64, of another architecture.
+    const BITS: [&str; 3] = ["32", "64", "x32"];
+    let path = Path::new(path);
+    let of_bits = |folder: &str| BITS.iter().any(|it| path.starts_with(format!("{folder}{it}")));
+    FOLDERS.iter().any(|it| path.starts_with(it)) || ["/usr/lib", "/lib"].into_iter().any(of_bits)
 }
 
 /// The file with the most bytes reached, by its place in the table.
@@ -343,6 +347,25 @@ fn reach(of: &FileSummary) -> Reach {
             why: of.file.inexact.as_ref().map_or_else(|| "they were not recorded".into(), ToString::to_string),
         },
     }
+}
+
+/// Lengths of accesses as a record has them, those of the most accesses first. Of more than it has room for, neighbours
+/// together: the access in the middle stays about where it is.
+fn sizes(all: &[(u64, u64)]) -> Vec<Bin> {
+    if all.len() <= SIZES {
+        return all.iter().map(|&(value, events)| Bin { value, events }).collect();
+    }
+    let mut ascending = all.to_vec();
+    ascending.sort_unstable();
+    let most = ascending.iter().map(|it| it.1).sum::<u64>() / SIZES as u64;
+    let mut bins: Vec<Bin> = Vec::new();
+    for (value, events) in ascending {
+        match bins.last_mut().filter(|it| it.events + events <= most) {
+            Some(bin) => *bin = Bin { value, events: bin.events + events },
+            None => bins.push(Bin { value, events }),
+        }
+    }
+    bins
 }
 
 /// The arm that does what the command did.
@@ -480,5 +503,44 @@ fn outcome(measured: &RunResult) -> Exit {
     match measured.outcome() {
         Exit::NothingDecided if advice.iter().all(|it| it.because.iter().any(is_lost)) => Exit::EveryPassFailed,
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_lengths_the_access_in_the_middle_stays_where_it_is() {
+        // The most frequent ones are not the most.
+        let small = (1..=64).map(|it| (it, 3));
+        let large = (100_000..110_000).map(|it| (it, 1));
+        let bins = sizes(&small.clone().chain(large).collect::<Vec<_>>());
+        assert_eq!(bins.iter().map(|it| it.events).sum::<u64>(), 64 * 3 + 10_000);
+        assert!(bins.len() <= 2 * SIZES, "{}", bins.len());
+        let pattern = Pattern {
+            file_bytes: 1 << 30,
+            accesses: 10_192,
+            bytes: 1 << 30,
+            page_bytes: 4096,
+            distinct_pages: 1 << 18,
+            in_order: 10_191,
+            threads: 1,
+            mappings: 0,
+            sizes: bins,
+        };
+        assert!((pattern.access_bytes() - 104_904.0).abs() < 200.0, "{}", pattern.access_bytes());
+        assert!(!pattern.is_small_in_order());
+        assert_eq!(sizes(&small.collect::<Vec<_>>()).len(), 64);
+    }
+
+    #[test]
+    fn a_folder_whose_name_begins_as_one_of_the_system_is_none() {
+        let of_system =
+            ["/lib/a.so", "/usr/lib64/a.so", "/usr/libx32/a.so", "/usr/libexec/a", "/etc/ld.so.cache", "/dev/x"];
+        assert!(of_system.into_iter().all(is_of_the_system));
+        let own =
+            ["/library/a.db", "/libs/a.db", "/usr/library/a.db", "/etcetera/a.db", "/usr/share/dict/words", "/home/a"];
+        assert!(!own.into_iter().any(is_of_the_system));
     }
 }

@@ -73,7 +73,7 @@ pub fn residency(target: &Target, range: Span) -> Reading<Resident> {
 pub fn verify_before(state: State, resident: &Reading<Resident>) -> Result<(), String> {
     match (state, resident) {
         (State::AsIs | State::Limited, _) => Ok(()),
-        // Where residency is not shown, the bytes from the device are the evidence instead (`verify_after`).
+        // Where residency is not to be asked for, the bytes from the device are the evidence instead (`verify_after`).
         (State::Cold, Reading::Value(Resident { pages: pages @ 1.., of })) => {
             Err(format!("{pages} of {of} pages were in the page cache before the pass, so the file was not cold"))
         }
@@ -133,8 +133,9 @@ pub fn verify_after(state: State, way: Option<Way>, seen: &Evidence) -> Result<(
                     .into())
             }
         },
-        // What a cold pass leaves behind is the method's business: read-ahead, or nothing after O_DIRECT.
-        State::Cold => Ok(()),
+        // What a cold pass leaves behind is the method's business: read-ahead, or nothing after O_DIRECT. Where it can be asked
+        // what was there before, and there was no answer, nothing shows that it started cold.
+        State::Cold => known(seen.resident_before).map(drop),
         State::Cached | State::Mapped | State::Locked => {
             let Resident { pages, of } = known(seen.resident_after)?;
             if pages < of {
@@ -288,6 +289,9 @@ mod tests {
             assert!(verify_after(state, Some(Way::Mincore), &seen(&read, None)).is_err(), "{state}");
         }
         assert!(verify_after(State::Cold, Some(Way::Mincore), &seen(&direct, None)).is_err());
+        for way in [Way::Mincore, Way::Cachestat] {
+            assert!(verify_after(State::Cold, Some(way), &seen(&read, Some(8192.0))).is_err(), "{}", way.word());
+        }
         assert!(verify_touched(&seen(&read, None)).is_err());
         assert!(verify_touched(&seen(&read, Some(0.0))).is_err());
         assert_eq!(verify_touched(&seen(&read, Some(4096.0))), Ok(()), "the device shows it");

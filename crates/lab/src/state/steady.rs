@@ -35,7 +35,8 @@ const PASSES_MIN: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Misses {
     /// Per byte of what the pass reached: whole pages, each visit counted; of a mapping the pages that were looked at. Of a
-    /// command: per byte of the named files, because what it reached is not known.
+    /// command: per byte of the named files, because what it reached is not known. Of a replay: per byte of its accesses, which
+    /// may be parts of pages.
     pub device_bytes_per_byte: f64,
     /// Waits per block. Through a mapping: major faults. Otherwise voluntary switches: a call waits once for each of its pages
     /// whose request is not done when it comes to it, so more than once where a block is read by several requests. Threads

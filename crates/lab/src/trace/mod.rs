@@ -211,6 +211,14 @@ impl Found<'_> {
         Ok(())
     }
 
+    /// A read whose offset is not known.
+    fn read_somewhere(&mut self, path: &str) {
+        match self.is_meant(path) {
+            true => self.left_out.unknown_offset += 1,
+            false => self.left_out.other_files += 1,
+        }
+    }
+
     fn mapped(&mut self, path: &str) -> Result<(), Wrong> {
         let file = self.file(path)?;
         self.files[file as usize].mappings += 1;
@@ -237,8 +245,9 @@ impl Found<'_> {
                 files.len() as u32 - 1
             });
         }
+        let missing = self.left_out.unknown_offset;
         let imported = Imported {
-            header: Header::new(recorder, files, self.left_out),
+            header: Header::new(recorder, files, self.left_out).lacking(self.accesses.len() as u64, missing),
             accesses: std::mem::take(&mut self.accesses),
         };
         Ok(imported)

@@ -174,7 +174,7 @@ fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Foun
             match (name.contains("write"), offset) {
                 (true, _) => found.left_out.writes += 1,
                 (false, _) if given == 0 => found.left_out.at_end += 1,
-                (false, None) => found.left_out.unknown_offset += 1,
+                (false, None) => found.read_somewhere(&path),
                 (false, Some(offset)) => found.read(&path, offset, given)?,
             }
         }

@@ -50,6 +50,10 @@ fn positions_of_descriptors_are_followed_through_a_log_of_strace() {
     assert_eq!(paths, [("/data/a b.db", 1), ("/etc/résumé", 0)]);
     let left_out = LeftOut { failed: 1, at_end: 1, unknown_offset: 1, writes: 1, ..LeftOut::default() };
     assert_eq!(imported.header.left_out, left_out);
+    // Of eight reads that gave bytes, it is not known where one began.
+    assert_eq!(imported.header.coverage, 0.875);
+    let other = import(log.as_bytes(), &["/data/a b.db".into()]).unwrap();
+    assert_eq!((other.header.left_out.unknown_offset, other.header.coverage), (0, 1.0), "it is of another file");
 
     let one = import(log.as_bytes(), &["/etc/résumé".into()]).unwrap();
     assert_eq!(accesses(&one), [(0, 0, 7)]);

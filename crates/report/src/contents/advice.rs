@@ -13,6 +13,7 @@ use crate::{
         page::Page,
         paint::Paint,
     },
+    trace,
     words::{advice as words, list},
 };
 
@@ -72,7 +73,7 @@ fn file(record: &Record) -> Option<Block> {
     let place = format!("on {}{read_ahead}", target.file_system);
     let seen = match advised.coverage {
         whole if whole >= 1.0 => "all accesses".to_string(),
-        part => format!("{} of the accesses", number::percent(part)),
+        part => format!("{} of the accesses", trace::part(part)),
     };
     Some(Block {
         label: "file".into(),

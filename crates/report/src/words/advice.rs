@@ -14,7 +14,7 @@ use super::{
     numbers::{count, percent, size, thousands, times},
     reason::reason,
 };
-use crate::layout::number;
+use crate::{layout::number, trace::part};
 
 /// What effort and grade mean.
 pub(crate) const LEGEND: &str = "Effort: E0 a switch that the program has, E1 one hint, E2 another call or a mapping, E3 \
@@ -35,7 +35,8 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             format!("the mapping is filled in advance, and {} of the file is touched", percent(*touched_share))
         }
         AdviceReason::Again { times: again, access_bytes } => {
-            format!("each byte is read {} times, in reads of {}", number::count(again.round()), size(*access_bytes))
+            let times = number::count(again.round());
+            format!("it reads {times} times as much as its pages have, in reads of {}", size(*access_bytes))
         }
         AdviceReason::SmallInOrder { access_bytes } => {
             format!("the file is read in order, {} at a time", size(*access_bytes))
@@ -76,7 +77,7 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         AdviceReason::PagesUnseen { why } => format!("which pages it touches is not known: {why}"),
         AdviceReason::MixedReach => "the program both reads and maps the file, and a replay does one of the two".into(),
         AdviceReason::Incomplete { coverage } => {
-            format!("the trace has only {} of the program's accesses", percent(*coverage))
+            format!("the trace has only {} of the program's accesses", part(*coverage))
         }
         AdviceReason::RanOnce => "the program was run for the recording alone (--once)".into(),
         AdviceReason::OtherReach => "the program reached the file otherwise than the trace says".into(),

@@ -77,7 +77,7 @@ pub struct TracedFile {
     /// The share of its pages that was in the page cache when it was first opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resident_before: Option<f64>,
-    /// Whether the pages that were touched through mappings are among the accesses.
+    /// Whether the pages that were touched through mappings are among the accesses, but for those of `small_mappings`.
     #[serde(default, skip_serializing_if = "Exact::is_none")]
     pub exact: Exact,
     /// Why they are not, although that was asked for.
@@ -96,7 +96,8 @@ pub struct LeftOut {
     /// Reads that began at the end of the file or beyond it, and gave no byte.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at_end: u64,
-    /// Reads at the position of a descriptor whose opening was not seen.
+    /// Reads at the position of a descriptor whose opening was not seen, and others whose offset was not; they lower the
+    /// coverage.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_offset: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -107,7 +108,8 @@ pub struct LeftOut {
     /// Accesses beyond what a trace holds; they lower its coverage.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub beyond_limit: u64,
-    /// Mappings that are too small for their pages to be seen one by one, of files whose pages are.
+    /// Mappings that are too small for their pages to be seen one by one, of files whose pages are. Their pages lower the
+    /// coverage as if all of them were touched.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub small_mappings: u64,
 }
@@ -136,6 +138,14 @@ impl Header {
         let columns = columns::of(VERSION).iter().map(|it| it.name.to_string()).collect();
         let recorder = recorder.into();
         Header { trace_version: VERSION, recorder, columns, coverage: 1.0, run: None, files, left_out }
+    }
+
+    /// With the coverage of a trace that has so many accesses and lacks so many. It is never all, and rounded down.
+    pub fn lacking(self, kept: u64, missing: u64) -> Header {
+        const DIGITS: f64 = 1e6;
+        let share = kept as f64 / (kept as f64 + missing as f64);
+        let coverage = if missing > 0 { (share * DIGITS).floor().min(DIGITS - 1.0) / DIGITS } else { 1.0 };
+        Header { coverage, ..self }
     }
 
     /// Whether this version reads what follows it.

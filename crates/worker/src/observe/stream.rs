@@ -44,6 +44,8 @@ pub(super) struct Stream {
     body: Body,
     is_full: bool,
     left_out: LeftOut,
+    /// Of mappings that are too small to be seen page by page, if each page was touched.
+    unseen_pages: u64,
     bytes: u64,
 }
 
@@ -82,6 +84,7 @@ impl Stream {
             body: Body::default(),
             is_full: false,
             left_out: LeftOut::default(),
+            unseen_pages: 0,
             bytes: 0,
         }
     }
@@ -90,8 +93,11 @@ impl Stream {
     pub(super) fn finish(mut self, counts: &[FileAccess], ended: Ended) -> (Header, Body) {
         let Ended { recorder, mut run, beyond, touches, budget_ms } = ended;
         self.left_out.beyond_limit += beyond;
-        let missing = (self.left_out.beyond_limit + touches.map_or(0, |it| it.lost)) as f64;
-        let kept = self.body.accesses() as f64;
+        let LeftOut { beyond_limit, unknown_offset, .. } = self.left_out;
+        let lost = touches.map_or(0, |it| it.lost);
+        let missing = [beyond_limit, unknown_offset, self.unseen_pages, lost];
+        let missing = missing.into_iter().fold(0, u64::saturating_add);
+        let kept = self.body.accesses();
         run.bytes = self.bytes;
         cut(&mut run.command);
         let mut files = Vec::new();
@@ -102,11 +108,7 @@ impl Stream {
             (file.exact, file.inexact) = known(self.wanted.get(&identity), identity, touches, budget_ms, file.mappings);
             files.push(file);
         }
-        let header = Header {
-            coverage: if missing > 0.0 { (kept / (kept + missing) * 1e6).floor() / 1e6 } else { 1.0 },
-            run: Some(run),
-            ..Header::new(recorder, files, self.left_out)
-        };
+        let header = Header { run: Some(run), ..Header::new(recorder, files, self.left_out).lacking(kept, missing) };
         (header, self.body)
     }
 
@@ -161,7 +163,10 @@ impl Stream {
         let is_named = file.is_named;
         // Programs map what they execute; that is no reading of data.
         if is_named && !kind.executable {
-            self.left_out.small_mappings += u64::from(is_exact && bytes < MAPPING_BYTES_MIN);
+            if is_exact && bytes < MAPPING_BYTES_MIN {
+                self.left_out.small_mappings += 1;
+                self.unseen_pages = self.unseen_pages.saturating_add(bytes.div_ceil(self.page_bytes));
+            }
             self.place(id);
         }
     }
@@ -334,7 +339,8 @@ mod tests {
         ];
         assert_eq!(accesses, expected);
         let left_out = LeftOut { failed: 1, at_end: 1, unknown_offset: 1, other_files: 1, ..LeftOut::default() };
-        assert_eq!((header.left_out, header.coverage), (left_out, 1.0));
+        // Five calls delivered bytes, and where one of them read is not known.
+        assert_eq!((header.left_out, header.coverage), (left_out, 0.8));
         assert_eq!(header.run.unwrap().bytes, 100 + 100 + 50 + 3 * half);
     }
 
@@ -356,6 +362,17 @@ mod tests {
         let (header, accesses) = written(&header, body);
         assert_eq!(header.left_out.beyond_limit as usize, FILES_MAX + 2 - accesses.len());
         assert!(header.coverage < 1.0 && header.files.len() == accesses.len(), "{}", header.coverage);
+    }
+
+    #[test]
+    fn pages_of_mappings_that_are_too_small_to_be_seen_lower_the_coverage() {
+        let mut stream = Stream::new([], HashMap::from([((1, 7), Wanted::Exact)]), PAGE);
+        stream.file(FileId(0), &found(7, "/data/a"));
+        stream.access(&access(1, 0, 0, MAPPING_BYTES_MIN, MAPPED));
+        (0..30).for_each(|at| stream.access(&access(1, 0, at * PAGE, PAGE, Via::Touch)));
+        (0..10).for_each(|at| stream.access(&access(1, 0, at * 7 * PAGE, 6 * PAGE + 1, MAPPED)));
+        let (header, _) = stream.finish(&[], ended(Some(&TouchesSeen::default())));
+        assert_eq!((header.left_out.small_mappings, header.coverage), (10, 0.3));
     }
 
     #[test]
