@@ -150,7 +150,8 @@ impl Plan {
     fn replay(&self, lab: &mut Lab, state: State, at: usize, of: (Consume, &[(&'static str, [f64; 2])])) {
         let (consume, replays) = of;
         let Pattern { accesses, bytes, .. } = self.pattern;
-        let traced = Traced { digest: "digest".into(), file: 0, accesses, bytes, longest_bytes: 4096, end_bytes: GIB };
+        let traced =
+            Traced { digest: "digest".into(), file: 0, accesses, bytes, longest_bytes: 4096, end_bytes: GIB, files: 1 };
         let condition = lab.condition(Condition {
             workload: Workload::Replay,
             consume,

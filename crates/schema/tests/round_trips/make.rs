@@ -282,8 +282,9 @@ makes! {
         Permit { execute, write }
         schema::trace::Header { trace_version, recorder, columns, coverage, run, files, left_out }
         schema::trace::RecordedRun { command, wall_ns, threads, bytes, notes }
-        schema::trace::Traced { digest, file, accesses, bytes, longest_bytes, end_bytes }
-        schema::protocol::TraceOf { path, digest, file }
+        schema::trace::Traced { digest, file, accesses, bytes, longest_bytes, end_bytes, files }
+        schema::protocol::TraceOf { path, digest, file, files }
+        schema::protocol::ReplayedFile { place, path, identity, bytes }
         schema::trace::TracedFile {
             path, mappings, bytes, identity, resident_before, exact, inexact, counts,
         }

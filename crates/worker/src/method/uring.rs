@@ -15,7 +15,7 @@ use schema::Span;
 
 use super::{Method, direct};
 use crate::{
-    access::{Access, Way, became_shorter, open_plain, out_of_range},
+    access::{Access, Place, Way, became_shorter, open_plain, out_of_range},
     buffer::Buffer,
     mapping::lock_refused,
     session::{self, Session},
@@ -142,8 +142,8 @@ impl Way for UringWay {
         self.stride * self.depth as usize
     }
 
-    fn open(&self, task: &Task) -> Result<File, Fault> {
-        if self.direct { direct::open_direct(task) } else { open_plain(task) }
+    fn open(&self, place: Place) -> Result<File, Fault> {
+        if self.direct { direct::open_direct(place) } else { open_plain(place) }
     }
 
     fn own(&self, _: &File, buffer: &mut Buffer) -> Result<Ring, Fault> {
