@@ -10,15 +10,19 @@ use std::{
     sync::Arc,
 };
 
-use schema::{Arm, Descriptor, Workload, protocol::Job, runtime::NATIVE};
+use schema::{Arm, Descriptor, Span, Workload, protocol::Job, runtime::NATIVE};
 
-use crate::{
-    access::Place,
-    source::{self, Pattern, Reached, Several, SeveralFile},
-};
+use crate::source::{self, Pattern, Reached, Several, SeveralFile};
 
 /// More threads than this are refused as a typing mistake.
 const MAX_THREADS: u32 = 4096;
+
+/// What is opened: a file, and the bytes of it that a pass may reach.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub path: &'a Path,
+    pub range: Span,
+}
 
 /// What a method is asked to do.
 pub(crate) struct Task {

@@ -75,10 +75,10 @@ fn file(record: &Record) -> Option<Block> {
         part => format!("{} of the accesses", number::percent(part)),
     };
     Some(Block {
-        label: "file".into(),
+        label: if advised.group.is_some() { "files" } else { "file" }.into(),
         text: format!(
             "{}: {}; {place}; {seen} recorded by {}",
-            advised.file,
+            words::file(advised),
             words::pattern(advised),
             advised.recorder
         ),

@@ -5,8 +5,8 @@ use std::{fs::File, num::NonZero};
 use rustix::fs::Advice;
 use schema::Span;
 
-use super::{Place, open_plain};
-use crate::task::{Fault, Task, at};
+use super::open_plain;
+use crate::task::{Fault, Place, Task, at};
 
 /// What posix_fadvise(2) says after open(2): one call, as programs make it, and none where nothing is said. Linux reads
 /// nothing ahead after `RANDOM` and up to twice as far after `SEQUENTIAL`, and notes both at the open file, whatever the range

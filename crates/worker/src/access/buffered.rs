@@ -5,10 +5,10 @@ use std::{fs::File, io};
 use rustix::io::Errno;
 use schema::Span;
 
-use super::{Access, Place, Way, advised::Hint, became_shorter, out_of_range};
+use super::{Access, Way, advised::Hint, became_shorter, out_of_range};
 use crate::{
     buffer::Buffer,
-    task::{Fault, Task},
+    task::{Fault, Place, Task},
 };
 
 /// In each call, and no less than a block.

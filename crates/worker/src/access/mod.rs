@@ -4,26 +4,19 @@
 //! a buffer that the call has filled; whether bytes are copied is what methods differ in. `Way` is how a method gets
 //! from a path to an access, in parts that the session opens, times, keeps and closes.
 
-use std::{fs::File, io, os::unix::fs::OpenOptionsExt, path::Path};
+use std::{fs::File, io, os::unix::fs::OpenOptionsExt};
 
 use rustix::io::Errno;
 use schema::Span;
 
 use crate::{
     buffer::Buffer,
-    task::{Fault, Task, at},
+    task::{Fault, Place, Task, at},
 };
 
 pub(crate) mod advised;
 pub(crate) mod buffered;
 pub(crate) mod positional;
-
-/// What is opened: a file, and the bytes of it that a pass may reach.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
-    pub path: &'a Path,
-    pub range: Span,
-}
 
 /// What the timed loop sees of a file.
 pub(crate) trait Access {

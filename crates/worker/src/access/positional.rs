@@ -5,10 +5,10 @@ use std::{fs::File, io, marker::PhantomData};
 
 use schema::Span;
 
-use super::{Access, Place, Way, advised::Hint, fill, out_of_range};
+use super::{Access, Way, advised::Hint, fill, out_of_range};
 use crate::{
     buffer::Buffer,
-    task::{Fault, Task},
+    task::{Fault, Place, Task},
 };
 
 /// The system call.

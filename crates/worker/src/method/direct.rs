@@ -12,10 +12,10 @@ use sys::cache::Way as Residency;
 
 use super::Method;
 use crate::{
-    access::{Access, Place, Way, fill, open, out_of_range},
+    access::{Access, Way, fill, open, out_of_range},
     buffer::Buffer,
     session::{self, Session},
-    task::{Fault, Refusal, Task, at},
+    task::{Fault, Place, Refusal, Task, at},
 };
 
 /// Used when neither statx(2) nor the file system reports an alignment. Sufficient for all known disks.

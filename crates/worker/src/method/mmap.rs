@@ -11,11 +11,11 @@ use schema::Span;
 
 use super::Method;
 use crate::{
-    access::{Access, Place, Way, open_plain, out_of_range},
+    access::{Access, Way, open_plain, out_of_range},
     buffer::Buffer,
     mapping::Mapping,
     session::{self, Session},
-    task::{Fault, Refusal, Task, at},
+    task::{Fault, Place, Refusal, Task, at},
 };
 
 pub(super) struct Mmap;

@@ -8,10 +8,10 @@ use schema::Span;
 
 use super::{Method, one_position};
 use crate::{
-    access::{Access, Place, Way, advised::Hint, fill, out_of_range},
+    access::{Access, Way, advised::Hint, fill, out_of_range},
     buffer::Buffer,
     session::{self, Session},
-    task::{Fault, Refusal, Task},
+    task::{Fault, Place, Refusal, Task},
 };
 
 pub(super) struct Read;

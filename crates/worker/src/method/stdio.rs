@@ -17,10 +17,10 @@ use schema::Span;
 
 use super::{Method, one_position};
 use crate::{
-    access::{Access, Place, Way, became_shorter, out_of_range},
+    access::{Access, Way, became_shorter, out_of_range},
     buffer::Buffer,
     session::{self, Session},
-    task::{Fault, Refusal, Task, at},
+    task::{Fault, Place, Refusal, Task, at},
 };
 
 #[derive(Clone, Copy)]

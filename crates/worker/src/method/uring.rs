@@ -15,11 +15,11 @@ use schema::Span;
 
 use super::{Method, direct};
 use crate::{
-    access::{Access, Place, Way, became_shorter, open_plain, out_of_range},
+    access::{Access, Way, became_shorter, open_plain, out_of_range},
     buffer::Buffer,
     mapping::lock_refused,
     session::{self, Session},
-    task::{Fault, Refusal, Task, at},
+    task::{Fault, Place, Refusal, Task, at},
 };
 
 /// Memory for blocks in flight, per thread. Deeper queues of larger blocks are cut to fit, and the tally says so.

@@ -162,7 +162,9 @@ impl Stream {
         // Programs map what they execute; that is no reading of data.
         if is_named && !kind.executable {
             self.left_out.small_mappings += u64::from(is_exact && bytes < MAPPING_BYTES_MIN);
-            self.place(id);
+            // One whose mappings are not known to a reader of the trace.
+            let is_left_out = self.place(id).is_none();
+            self.left_out.beyond_limit += u64::from(is_left_out);
         }
     }
 }

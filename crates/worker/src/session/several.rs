@@ -10,10 +10,10 @@ use schema::protocol::{Hold, Phases};
 
 use super::{PassResult, REHEARSAL_OPS, Room, Session, nanoseconds, result};
 use crate::{
-    access::{Place, Way},
+    access::Way,
     drive::{self, Count},
     source::{Several, SeveralFile},
-    task::{Fault, Refusal, Task},
+    task::{Fault, Place, Refusal, Task},
     usage,
 };
 

@@ -1,29 +1,35 @@
-//! `faultline advise`: what to change about how a command reaches the file that matters to it. The command is recorded, what it
+//! `faultline advise`: what to change about how a command reaches the file, or the files, that matter to it. The command is recorded, what it
 //! did is replayed by other methods, and both are measured side by side.
 
+mod files;
+
 use std::{
+    collections::BTreeSet,
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
+    sync::{Arc, atomic::AtomicBool},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Context, Result, anyhow, bail};
 use lab::{
+    Named,
     execute::ROUNDS_MAX,
     trace::{self, NotRecorded, Recording, TraceFile},
 };
 use schema::{
     Arm, Consume, Experiment, Fill, State,
     advice::AdviceReason,
-    advised::{Advised, OtherReached, Pattern, Reach},
+    advised::{Advised, Group, Pattern, Reach},
     command::{self, Spec},
     counted::Bin,
     experiment::TraceAsked,
     observation::{Access, Means},
     trace::{Exact, FileSummary, Summary, Traced},
 };
+
+use files::{Matters, SIZES, Together};
 
 use crate::{
     cli::AdviseArgs,
@@ -40,15 +46,14 @@ const ARMS: [&str; 6] = ["pread", "mmap", "mmap+random", "mmap+sequential", "mma
 const HINTS: [&str; 2] = ["random", "sequential"];
 /// Of small accesses in order: fewer calls.
 const BUFFERED_ARM: &str = "pread+buffer_kib=128";
+/// Needs a ring for each file.
+const ARM_OF_ONE_FILE: &str = "uring";
 /// For accesses that allow it.
 const ALIGNED_ARM: &str = "direct";
 const ALIGNMENT: u64 = 4096;
 
-/// Of all bytes that are reached: a file with less is not worth a word.
-const SMALL: f64 = 0.01;
-/// Other files that a record names, and different lengths of accesses.
+/// Other files that a record names.
 const OTHERS: usize = 20;
-const SIZES: usize = 64;
 
 pub fn run(args: &AdviseArgs) -> Result<Exit> {
     args.output.check()?;
@@ -68,14 +73,16 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
     let line = Line::new(args.output.quiet);
     announce(args);
     let known = match (&args.trace, &args.file) {
-        (Some(trace), Some(file)) => Known::of_trace(trace, file)?,
+        (Some(trace), Some(file)) => Known::of_trace(trace, file, &interrupted)?,
         _ => Known::recorded(args, &interrupted, &line)?,
     };
-    args.output.spare(&known.file)?;
+    let subject = Subject::of_named(&known.files, &[], false, &interrupted)?;
+    let holds = |path: &Path| subject.target.named.as_ref().is_some_and(|it| it.holds(path));
+    args.output.spare_all(holds)?;
     if let Some(path) = &args.save_trace {
-        if fs::canonicalize(path).is_ok_and(|it| it == known.file) {
+        if holds(path) {
             return Err(UsageError(format!(
-                "{} is the file that the command reads; it is never changed",
+                "{} is a file that the command reads; it is never changed",
                 path.display()
             ))
             .into());
@@ -83,14 +90,10 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
         output::write_bytes(path, &known.trace.bytes()?, args.output.force)?;
     }
     if !args.output.quiet {
-        output::note(&format!(
-            "the file that matters is {}; it is evicted before each cold start",
-            known.file.display()
-        ));
+        output::note(&known.says());
     }
     let experiment = experiment(args, &known)?;
     experiment.validate().map_err(|(_, message)| UsageError(message))?;
-    let subject = Subject::of_named(std::slice::from_ref(&known.file), &[], false, &interrupted)?;
     let store = output::store(&args.output);
     let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, measure::BUDGET);
     let traces = [known.trace];
@@ -167,24 +170,40 @@ fn measured_states(args: &AdviseArgs) -> Vec<State> {
 struct Known {
     trace: TraceFile,
     traced: Traced,
-    file: PathBuf,
+    files: Vec<PathBuf>,
     recorded: Arm,
     is_aligned: bool,
     advised: Advised,
 }
 
 impl Known {
-    /// By a trace that there is.
-    fn of_trace(trace: &Path, file: &Path) -> Result<Known> {
+    /// By a trace that there is: of a file, or of those below a folder. What is opened was found where the user said, and not
+    /// by the paths of the trace.
+    fn of_trace(trace: &Path, file: &Path, interrupted: &Arc<AtomicBool>) -> Result<Known> {
         let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
         let trace = TraceFile::open(trace).map_err(usage)?;
         let file = fs::canonicalize(file).with_context(|| format!("cannot open {}", file.display()))?;
         let summary = summary(&trace)?;
-        let place = trace.of_file(None, &file).map_err(usage)?.file as usize;
-        Known::of(trace, &summary, place, file, None)
+        let place = match file.is_dir() {
+            false => trace.of_file(None, &file).map_err(usage)?.file as usize,
+            true => {
+                let below = Named::gather(&[], std::slice::from_ref(&file), true, interrupted)?;
+                let below: BTreeSet<String> = below.files().into_iter().collect();
+                let found = |path: &str| below.contains(path) && files::is_own(path);
+                let none = || anyhow!("the trace reaches no file below {}", file.display());
+                match files::matters(&summary, found).map_err(|_| usage(none()))? {
+                    Matters::One(place) => place,
+                    Matters::Several(places) => {
+                        return Known::together(files::together(&trace, &summary, &places, None)?);
+                    }
+                }
+            }
+        };
+        let path = if file.is_dir() { PathBuf::from(&summary.files[place].file.path) } else { file };
+        Known::of(trace, &summary, place, path, None)
     }
 
-    /// By running it: once for its calls, and once more for the pages of its mapping, if the file that matters is mapped.
+    /// By running it: once for its calls, and once more for the pages of its mappings, if what matters is mapped.
     fn recorded(args: &AdviseArgs, interrupted: &AtomicBool, line: &Line) -> Result<Known> {
         let record = |files: &[PathBuf], exact| {
             let asked = Recording { command: &args.command, files, exact, limit: None, by: Means::ALL };
@@ -198,30 +217,47 @@ impl Known {
                 why => anyhow::Error::from(why),
             })
         };
+        let exactly = |files: &[PathBuf]| {
+            line.show("recording every page that the command touches", 0.0);
+            record(files, Some(args.exact_budget)).map(|it| it.trace)
+        };
         line.show("recording the command", 0.0);
         let began = SystemTime::now();
         let trace = record(&[], None)?.trace;
         let all = summary(&trace)?;
-        let (place, file) = matters(&all)?;
-        let counts = all.files[place].file.counts.clone().unwrap_or_default();
-        if changed_since(&file, began) {
+        let matter = files::matters(&all, files::is_own)?;
+        let path = |place: usize| PathBuf::from(&all.files[place].file.path);
+        if let Some(changed) = matter.places().iter().map(|it| path(*it)).find(|it| changed_since(it, began)) {
             bail!(
                 "the command writes to {}, and a file that changes cannot be measured again and again; try it on one that it \
                  only reads",
-                file.display()
+                changed.display()
             );
         }
-        let all_bytes = all.files.iter().map(reached).sum();
-        let others = others(&all, place, all_bytes);
-        let mut known = match analysis::ways(&counts).mappings {
-            false => Known::of(trace, &all, place, file, None)?,
-            true => {
-                line.show("recording every page that the command touches", 0.0);
-                let trace = record(std::slice::from_ref(&file), Some(args.exact_budget))?.trace;
-                let exact = summary(&trace)?;
-                let place = exact.files.iter().position(|it| Path::new(&it.file.path) == file);
-                let place = place.ok_or_else(|| anyhow!("the command did not reach {} again", file.display()))?;
-                Known::of(trace, &exact, place, file, Some(counts))?
+        let all_bytes = all.files.iter().map(files::reached).fold(0, u64::saturating_add);
+        let others = files::others(&all, &matter, all_bytes);
+        let mut known = match &matter {
+            Matters::One(place) => {
+                let (place, file) = (*place, path(*place));
+                let counts = all.files[place].file.counts.clone().unwrap_or_default();
+                match analysis::ways(&counts).mappings {
+                    false => Known::of(trace, &all, place, file, None)?,
+                    true => {
+                        let trace = exactly(std::slice::from_ref(&file))?;
+                        let exact = summary(&trace)?;
+                        let place = exact.files.iter().position(|it| Path::new(&it.file.path) == file);
+                        let place =
+                            place.ok_or_else(|| anyhow!("the command did not reach {} again", file.display()))?;
+                        Known::of(trace, &exact, place, file, Some(counts))?
+                    }
+                }
+            }
+            Matters::Several(places) => {
+                let exact = match &files::recordable(&all, places)[..] {
+                    [] => None,
+                    files => Some(exactly(files)?),
+                };
+                Known::together(files::together(&trace, &all, places, exact.as_ref())?)?
             }
         };
         line.done();
@@ -229,6 +265,45 @@ impl Known {
         known.advised.others_left_out = others.len().saturating_sub(OTHERS) as u64;
         known.advised.others = others.into_iter().take(OTHERS).collect();
         Ok(known)
+    }
+
+    fn together(of: Together) -> Result<Known> {
+        let Together { trace, files, folder, counts, reach, group, pattern } = of;
+        let traced = match (trace.of_all(), &reach) {
+            (Ok(traced), _) => traced.clone(),
+            (Err(_), Reach::UnseenMapping { why }) => {
+                bail!("which pages of the files below {} the command touches is not known: {why}", folder.display())
+            }
+            (Err(why), _) => return Err(why),
+        };
+        let recorded = recorded(Some(&counts), &pattern, &reach).parse::<Arm>().map_err(|why| anyhow!(why))?;
+        let advised = Advised {
+            file: folder.display().to_string(),
+            group: Some(group),
+            states: Vec::new(),
+            digest: trace.digest.clone(),
+            recorder: trace.header.recorder.clone(),
+            coverage: trace.header.coverage,
+            recorded: recorded.name.clone(),
+            pattern,
+            reach,
+            others: Vec::new(),
+            others_left_out: 0,
+            all_bytes: None,
+            once: false,
+        };
+        Ok(Known { trace, traced, files, recorded, is_aligned: false, advised })
+    }
+
+    /// What is evicted.
+    fn says(&self) -> String {
+        let file = &self.advised.file;
+        match &self.advised.group {
+            None => format!("the file that matters is {file}; it is evicted before each cold start"),
+            Some(Group { files, .. }) => {
+                format!("what matters is {files} files below {file}; they are evicted before each cold start")
+            }
+        }
     }
 
     /// `counts`: of an execution that was watched and not changed. One whose pages are recorded is given other advice than the
@@ -263,6 +338,7 @@ impl Known {
         };
         let advised = Advised {
             file: file.display().to_string(),
+            group: None,
             states: Vec::new(),
             digest: trace.digest.clone(),
             recorder: summary.recorder.clone(),
@@ -278,7 +354,7 @@ impl Known {
         let is_whole =
             |it: &schema::trace::Access| it.offset.is_multiple_of(ALIGNMENT) && it.bytes.is_multiple_of(ALIGNMENT);
         let is_aligned = trace.accesses()?.iter().filter(|it| it.file == traced.file).all(is_whole);
-        Ok(Known { trace, traced, file, recorded, is_aligned, advised })
+        Ok(Known { trace, traced, files: vec![file], recorded, is_aligned, advised })
     }
 }
 
@@ -294,41 +370,6 @@ fn changed_since(file: &Path, moment: SystemTime) -> bool {
 
 fn summary(trace: &TraceFile) -> Result<Summary> {
     Ok(analysis::summary(&trace.header, &trace.digest, &trace.accesses()?))
-}
-
-/// Bytes that calls delivered or that were mapped, but for programs and their libraries.
-fn reached(of: &FileSummary) -> u64 {
-    let counts = of.file.counts.clone().unwrap_or_default();
-    let is_code = counts.mappings.iter().any(|it| it.executable);
-    let mapped = if is_code { 0 } else { counts.mapped_bytes() };
-    if is_code { 0 } else { of.bytes.saturating_add(mapped) }
-}
-
-/// What nearly every program reads when it starts: libraries, their configuration, the words of a language.
-fn is_of_the_system(path: &str) -> bool {
-    ["/usr/lib", "/lib", "/etc/", "/usr/share/locale/", "/proc/", "/sys/", "/dev/", "/nix/store/"]
-        .iter()
-        .any(|it| path.starts_with(it))
-}
-
-/// The file with the most bytes reached, by its place in the table.
-fn matters(all: &Summary) -> Result<(usize, PathBuf)> {
-    let regular = |path: &str| fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() > 0);
-    let is_own = |it: &FileSummary| !is_of_the_system(&it.file.path) && regular(&it.file.path);
-    let most = all.files.iter().enumerate().filter(|(_, it)| reached(it) > 0 && is_own(it));
-    let (place, file) = most.max_by_key(|(_, it)| reached(it)).ok_or_else(|| {
-        anyhow!("the command reads no regular file beside those of the system, so there is nothing to advise about; try one that does")
-    })?;
-    Ok((place, PathBuf::from(&file.file.path)))
-}
-
-/// The others, by how much of them is reached.
-fn others(all: &Summary, place: usize, all_bytes: u64) -> Vec<OtherReached> {
-    let of = |it: &FileSummary| OtherReached { path: it.file.path.clone(), bytes: reached(it) };
-    let others = all.files.iter().enumerate().filter(|(at, _)| *at != place).map(|(_, it)| of(it));
-    let mut others: Vec<OtherReached> = others.filter(|it| it.bytes as f64 > SMALL * all_bytes as f64).collect();
-    others.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.path.cmp(&b.path)));
-    others
 }
 
 fn reach(of: &FileSummary) -> Reach {
@@ -439,9 +480,11 @@ fn replay(known: &Known, state: State, consumes: &[Consume], is_switched: bool) 
         (State::Cached, ALIGNED_ARM) => true,
         _ => false,
     };
-    let is_tried = |it: &&str| *it != recorded && !in_vain(it);
+    let group = known.advised.group.as_ref();
+    let is_tried = |it: &&str| *it != recorded && !in_vain(it) && !(group.is_some() && *it == ARM_OF_ONE_FILE);
     let hinted = hinted(known, state, is_switched);
-    let buffered = pattern.is_small_in_order().then_some(BUFFERED_ARM);
+    let in_parts = group.is_none_or(|it| it.is_in_parts(pattern));
+    let buffered = (pattern.is_small_in_order() && in_parts).then_some(BUFFERED_ARM);
     let hinted = hinted.iter().map(String::as_str);
     let others = ARMS.into_iter().chain(hinted).chain(buffered).chain(also).filter(is_tried);
     let arms: Vec<String> = std::iter::once(recorded).chain(others).map(|it| format!("{it:?}")).collect();
