@@ -314,6 +314,9 @@ fn small_files_that_are_mapped_one_by_one_are_replayed_together() {
     assert_replayed(&document, (40, bytes));
     let arms: BTreeSet<&str> = document.record.cells.iter().map(|it| it.arm.short_name()).collect();
     assert!(arms.contains("pread") && !arms.contains("uring"), "{arms:?}");
+    let is_cold = |it: &&schema::record::Cell| document.record.conditions[it.condition].state == State::Cold;
+    let cold = document.record.cells.iter().filter(is_cold).map(|it| it.arm.short_name());
+    assert!(arms.contains("mmap+populate-read") && !cold.into_iter().any(|it| it == "mmap+populate-read"));
     let advice = &document.findings.advice;
     assert!(advice.iter().all(|it| (it.file.as_str(), it.files) == (folder.as_str(), 40)), "{advice:?}");
     assert!(advice.iter().all(|it| it.switched[0].like.as_deref().is_some_and(|it| it.ends_with("read"))));

@@ -11,7 +11,7 @@ pub struct Advice {
     #[serde(flatten)]
     pub id: ConditionId,
     pub file: String,
-    /// So many, which have the folder `file` in common.
+    /// So many, which the folder `file` has.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub files: u64,
     pub state: State,

@@ -7,7 +7,7 @@ use crate::{State, counted::Bin};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Advised {
-    /// The one with the most bytes reached; of several the folder that they have in common.
+    /// The one with the most bytes reached; of several the folder that has them.
     pub file: String,
     /// Of several files, which are replayed together.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! Which files of a command matter: one, or several that it reaches alike; and one trace of all their accesses.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs,
     path::{Path, PathBuf},
 };
@@ -20,6 +20,8 @@ use sys::follow::MAPPING_BYTES_MIN;
 const SMALL: f64 = 0.01;
 /// Of the bytes of a command's own files: one with more matters alone.
 const MOST: f64 = 0.5;
+/// Of the bytes of files that are reached alike: a folder with less does not have them all.
+const NEARLY_ALL: f64 = 0.99;
 /// A hint that fewer of the files got is an exception.
 const USUAL_HINT: f64 = 0.5;
 /// Different lengths of accesses that a record has.
@@ -83,7 +85,11 @@ pub(super) fn matters(all: &Summary, is_own: impl Fn(&str) -> bool) -> Result<Ma
         own.iter().filter(|(place, _)| maps(&all.files[*place]) == Some(mapped)).copied().collect()
     };
     let [calls, mappings] = [false, true].map(reached_by);
-    let alike = if sum(&mappings) > sum(&calls) { mappings } else { calls };
+    let mut alike = if sum(&mappings) > sum(&calls) { mappings } else { calls };
+    // A configuration of some bytes is no part of the tree that is searched.
+    let path = |place: usize| Path::new(&all.files[place].file.path);
+    let folder = folder(alike.iter().map(|it| (path(it.0), it.1)));
+    alike.retain(|it| path(it.0).starts_with(&folder));
     Ok(match alike.len() {
         0 | 1 => Matters::One(most),
         _ => Matters::Several(alike.into_iter().map(|it| it.0).collect()),
@@ -180,8 +186,9 @@ pub(super) fn together(
     };
     let trace = of_their_own(trace, seen, table, &accesses, touched_whole)?;
     let pattern = pattern(&analysis::summary(&trace.header, &trace.digest, &accesses), &accesses, sizes.iter().sum());
-    let files: Vec<PathBuf> = files.into_iter().map(|it| it.1).collect();
-    Ok(Together { folder: folder(&files), trace, files, counts, reach, group, pattern })
+    let (lengths, files): (Vec<u64>, Vec<PathBuf>) = files.into_iter().unzip();
+    let folder = folder(files.iter().zip(&lengths).map(|(it, bytes)| (it.as_path(), *bytes)));
+    Ok(Together { folder, trace, files, counts, reach, group, pattern })
 }
 
 fn why_unseen(of: &TracedFile) -> String {
@@ -253,13 +260,16 @@ fn pattern(summary: &Summary, accesses: &[Access], file_bytes: u64) -> Pattern {
     }
 }
 
-/// That they have in common.
-fn folder(files: &[PathBuf]) -> PathBuf {
-    let mut folders = files.iter().map(|it| it.parent().unwrap_or(Path::new("/")));
-    let Some(first) = folders.next() else { return PathBuf::from("/") };
-    let common = folders
-        .fold(first, |common, it| common.ancestors().find(|above| it.starts_with(above)).unwrap_or(Path::new("/")));
-    common.to_path_buf()
+/// The deepest that has nearly all bytes of some files.
+fn folder<'a>(files: impl Iterator<Item = (&'a Path, u64)> + Clone) -> PathBuf {
+    let all: f64 = files.clone().map(|it| it.1 as f64).sum();
+    let mut folders: BTreeMap<&Path, f64> = BTreeMap::new();
+    for (path, bytes) in files {
+        path.ancestors().skip(1).for_each(|it| *folders.entry(it).or_default() += bytes as f64);
+    }
+    let with_nearly_all = folders.into_iter().filter(|(_, bytes)| *bytes >= NEARLY_ALL * all);
+    let deepest = with_nearly_all.max_by_key(|(path, _)| path.components().count());
+    deepest.map_or_else(|| PathBuf::from("/"), |it| it.0.to_path_buf())
 }
 
 #[cfg(test)]
@@ -321,11 +331,20 @@ mod tests {
     }
 
     #[test]
-    fn files_are_below_the_folder_that_they_have_in_common() {
-        let of = |paths: &[&str]| folder(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
-        assert_eq!(of(&["/a/b/c", "/a/b/d/e", "/a/b/cc/f"]), Path::new("/a/b"));
-        assert_eq!(of(&["/a/b", "/c/d"]), Path::new("/"));
-        assert_eq!(of(&["/a/bc/d", "/a/b/d"]), Path::new("/a"));
+    fn files_are_below_the_deepest_folder_with_nearly_all_their_bytes() {
+        let of = |files: &[(&str, u64)]| folder(files.iter().map(|it| (Path::new(it.0), it.1)));
+        assert_eq!(of(&[("/a/b/c", 5), ("/a/b/d/e", 5), ("/a/b/cc/f", 5)]), Path::new("/a/b"));
+        assert_eq!(of(&[("/a/b", 5), ("/c/d", 5)]), Path::new("/"));
+        assert_eq!(of(&[("/a/bc/d", 5), ("/a/b/d", 5)]), Path::new("/a"));
+        assert_eq!(of(&[("/home/.config", 9), ("/a/b/c", 500), ("/a/b/d", 500)]), Path::new("/a/b"));
+        assert_eq!(of(&[("/home/.config", 20), ("/a/b/c", 500), ("/a/b/d", 500)]), Path::new("/"));
         assert_eq!(of(&[]), Path::new("/"));
+    }
+
+    #[test]
+    fn a_small_file_elsewhere_is_not_of_the_group() {
+        let tree = (0..200).map(|it| file(&format!("/own/tree/{it}"), 100, 0));
+        let all: Vec<FileSummary> = std::iter::once(file("/own/.config", 10, 0)).chain(tree).collect();
+        assert_eq!(of(all).unwrap(), Matters::Several((1..201).collect()));
     }
 }

@@ -46,6 +46,8 @@ const ARMS: [&str; 6] = ["pread", "mmap", "mmap+random", "mmap+sequential", "mma
 const HINTS: [&str; 2] = ["random", "sequential"];
 /// Of small accesses in order: fewer calls.
 const BUFFERED_ARM: &str = "pread+buffer_kib=128";
+/// The least window of read-ahead is larger on nearly every disk.
+const SMALL_FILE_BYTES: u64 = 64 << 10;
 /// Needs a ring for each file.
 const ARM_OF_ONE_FILE: &str = "uring";
 /// For accesses that allow it.
@@ -472,15 +474,17 @@ fn replay(known: &Known, state: State, consumes: &[Consume], is_switched: bool) 
     let recorded = known.recorded.short_name();
     let pattern = &known.advised.pattern;
     let (order, touched) = (pattern.in_order_share(), pattern.touched_share());
+    let group = known.advised.group.as_ref();
+    // The first fault of a file brings all of it in.
+    let is_small = group.is_some_and(|it| it.median_bytes < SMALL_FILE_BYTES);
     // Cold, passes are slow, and what brings in more than is touched cannot be the answer; nor, cached, can the device.
     let in_vain = |arm: &str| match (state, arm) {
-        (State::Cold, "mmap+populate-read") => touched < Pattern::LITTLE,
+        (State::Cold, "mmap+populate-read") => is_small || touched < Pattern::LITTLE,
         (State::Cold, arm) if arm.ends_with("+sequential") => order < Pattern::ANYWHERE,
         (State::Cold, arm) if arm.ends_with("+random") => order > Pattern::IN_ORDER && touched > Pattern::LITTLE,
         (State::Cached, ALIGNED_ARM) => true,
         _ => false,
     };
-    let group = known.advised.group.as_ref();
     let is_tried = |it: &&str| *it != recorded && !in_vain(it) && !(group.is_some() && *it == ARM_OF_ONE_FILE);
     let hinted = hinted(known, state, is_switched);
     let in_parts = group.is_none_or(|it| it.is_in_parts(pattern));
