@@ -250,7 +250,7 @@ pub struct AbArgs {
 
 #[derive(Args)]
 pub struct AdviseArgs {
-    /// The file that --trace is of
+    /// The file that --trace is of, or a folder with its files
     #[arg(value_name = "FILE", requires = "trace")]
     pub file: Option<PathBuf>,
     /// Cache state of the file when the command starts: cold, cached; cold is checked against cached, which is measured too

@@ -1,15 +1,19 @@
 //! `faultline advise`: a command's accesses replayed beside the command, from a trace that is there and by recording it.
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
 use schema::{
     State, Workload,
     advice::{AdviceReason, AdviceVerdict},
-    advised::Reach,
+    advised::{Advised, Group, Reach},
     findings::Document,
+    record::Outcome,
 };
 
-use crate::support::{Output, Sandbox};
+use crate::{
+    observing::reader,
+    support::{Output, Sandbox},
+};
 
 const BYTES: usize = 4 << 20;
 const READS: u64 = 64;
@@ -76,7 +80,7 @@ fn a_command_is_measured_beside_replays_of_its_trace_from_the_same_states() {
         let of_kind =
             |it: &&schema::record::Sample| record.conditions[record.cells[it.cell].condition].workload == workload;
         let rounds = record.samples.iter().filter(of_kind).map(|it| it.round);
-        assert_eq!(rounds.collect::<std::collections::BTreeSet<u32>>(), [0, 1].into(), "{workload}");
+        assert_eq!(rounds.collect::<BTreeSet<u32>>(), [0, 1].into(), "{workload}");
     }
     // A record is shown again as it was.
     let saved = sandbox.saved().unwrap();
@@ -232,4 +236,177 @@ fn a_command_that_only_reads_may_open_its_file_for_writing() {
         return;
     }
     assert_eq!(output.document().record.advised.map(|it| it.file), Some(file));
+}
+
+/// Files of a folder of their own, and what they have together.
+fn tree(sandbox: &Sandbox, sizes: &[usize]) -> (String, u64) {
+    let folder = sandbox.at("tree");
+    fs::create_dir(&folder).unwrap();
+    for (at, &bytes) in sizes.iter().enumerate() {
+        let content: Vec<u8> = (0..bytes).map(|it| (it * 31 + at) as u8).collect();
+        fs::write(format!("{folder}/{at:03}"), content).unwrap();
+    }
+    (folder, sizes.iter().map(|&it| it as u64).sum())
+}
+
+fn small_files() -> Vec<usize> {
+    (0..40).map(|at| 1000 + at * 331).collect()
+}
+
+/// Of a group; nothing where a command cannot be recorded here.
+fn group_of(output: Output) -> Option<(Document, Advised, Group)> {
+    if output.stderr.contains("was not recorded") {
+        println!("skipped: {}", output.stderr.trim());
+        return None;
+    }
+    let document = output.document();
+    let advised = document.record.advised.as_deref().unwrap().clone();
+    let group = advised.group.clone().expect("several files");
+    Some((document, advised, group))
+}
+
+/// Work of all replays of one condition, which is that of all files.
+fn assert_replayed(document: &Document, (ops, bytes): (u64, u64)) {
+    let record = &document.record;
+    let mut replayed = 0;
+    for (at, _) in record.conditions.iter().enumerate().filter(|(_, it)| it.workload == Workload::Replay) {
+        let mut checksums = BTreeSet::new();
+        for sample in record.samples.iter().filter(|it| record.cells[it.cell].condition == at) {
+            let tally = match &sample.outcome {
+                Outcome::Ok { tally, .. } => tally,
+                // Others use memory, too.
+                Outcome::Invalid { .. } => continue,
+                Outcome::Failed { .. } => panic!("{:?}", sample.outcome),
+            };
+            assert_eq!((tally.ops, tally.bytes), (ops, bytes));
+            checksums.insert(&tally.checksum);
+            replayed += 1;
+        }
+        assert!(checksums.len() <= 1, "{checksums:?}");
+    }
+    assert!(replayed > 0);
+}
+
+#[test]
+fn small_files_that_are_mapped_one_by_one_are_replayed_together() {
+    let sandbox = Sandbox::new();
+    let sizes = small_files();
+    let (folder, bytes) = tree(&sandbox, &sizes);
+    let switch = format!("{} tree read {folder}", reader());
+    let saved = sandbox.at("saved.trace");
+    let output = advise(&sandbox, &["--switch", &switch, "--save-trace", &saved], &[&reader(), "tree", "map", &folder]);
+    if output.stderr.contains("was not recorded") {
+        println!("skipped: {}", output.stderr.trim());
+        return;
+    }
+    output.says(&["40 files below", &folder]);
+    let Some((document, advised, group)) = group_of(output) else { return };
+    let median_bytes = sizes[20] as u64;
+    assert_eq!(group, Group { files: 40, median_bytes, opens: 40, touched_whole: 40 });
+    assert_eq!((advised.file.as_str(), &advised.reach), (folder.as_str(), &Reach::Mapping));
+    assert_eq!(advised.recorded, "native/mmap");
+    let pattern = &advised.pattern;
+    assert_eq!((pattern.accesses, pattern.bytes, pattern.file_bytes), (40, bytes, bytes));
+    assert_eq!((pattern.mappings, pattern.in_order, pattern.threads), (40, 40, 1));
+    if !is_possible(&document) {
+        return;
+    }
+    assert_replayed(&document, (40, bytes));
+    let arms: BTreeSet<&str> = document.record.cells.iter().map(|it| it.arm.short_name()).collect();
+    assert!(arms.contains("pread") && !arms.contains("uring"), "{arms:?}");
+    let is_cold = |it: &&schema::record::Cell| document.record.conditions[it.condition].state == State::Cold;
+    let cold = document.record.cells.iter().filter(is_cold).map(|it| it.arm.short_name());
+    assert!(arms.contains("mmap+populate-read") && !cold.into_iter().any(|it| it == "mmap+populate-read"));
+    let advice = &document.findings.advice;
+    assert!(advice.iter().all(|it| (it.file.as_str(), it.files) == (folder.as_str(), 40)), "{advice:?}");
+    assert!(advice.iter().all(|it| it.switched[0].like.as_deref().is_some_and(|it| it.ends_with("read"))));
+    // By the saved trace it is the same, and the folder says which files may be opened.
+    let command = [&reader(), "tree", "map", &folder];
+    let output = advise(&sandbox, &["--state=cached", "--trace", &saved, &folder], &command);
+    let again = output.document().record.advised.unwrap();
+    assert_eq!((again.group.as_ref(), &again.digest), (Some(&group), &advised.digest));
+    let target = ["rerun", "last", "--rounds=2", "--run-commands", "--trace", &saved, "--target", &folder, "--json"];
+    assert_replayed(&sandbox.run(&target).document(), (40, bytes));
+}
+
+#[test]
+fn files_that_are_read_one_by_one_are_replayed_together() {
+    let sandbox = Sandbox::new();
+    let sizes: Vec<usize> = [100_000, 90_000, 70_000, 110_000].into();
+    let (folder, bytes) = tree(&sandbox, &sizes);
+    let output = advise(&sandbox, &["--state=cached"], &[&reader(), "tree", "read", &folder]);
+    let Some((document, advised, group)) = group_of(output) else { return };
+    assert_eq!((group.files, group.touched_whole, group.median_bytes), (4, 0, 100_000));
+    assert_eq!((advised.reach, advised.recorded.as_str()), (Reach::Calls, "native/read"));
+    // 64 KiB at a time.
+    assert_eq!((advised.pattern.accesses, advised.pattern.in_order), (8, 8));
+    if is_possible(&document) {
+        assert_replayed(&document, (8, bytes));
+    }
+}
+
+#[test]
+fn pages_of_several_larger_mapped_files_are_recorded() {
+    let sandbox = Sandbox::new();
+    let (folder, _) = tree(&sandbox, &[3 << 20, 2 << 20, 9000, (2 << 20) + 5]);
+    let output = advise(&sandbox, &["--state=cached"], &[&reader(), "tree", "map", &folder]);
+    if output.stderr.contains("is not known") {
+        println!("skipped: {}", output.stderr.trim());
+        return;
+    }
+    let Some((document, advised, group)) = group_of(output) else { return };
+    assert_eq!((group.files, group.touched_whole), (4, 1));
+    if let Reach::UnseenMapping { why } = &advised.reach {
+        println!("skipped: {why}");
+        return;
+    }
+    // Every page of the large ones, and the small one as a whole.
+    assert_eq!(advised.pattern.accesses, 768 + 512 + 513 + 1);
+    if is_possible(&document) {
+        let accesses = advised.pattern.accesses;
+        assert_replayed(&document, (accesses, advised.pattern.bytes));
+    }
+}
+
+#[test]
+fn a_file_with_most_of_the_bytes_is_advised_alone_as_before() {
+    let sandbox = Sandbox::new();
+    let (folder, _) = tree(&sandbox, &[300_000, 9000, 9000, 9000]);
+    let output = advise(&sandbox, &["--state=cached"], &[&reader(), "tree", "read", &folder]);
+    if output.stderr.contains("was not recorded") {
+        println!("skipped: {}", output.stderr.trim());
+        return;
+    }
+    let advised = output.document().record.advised.unwrap();
+    assert_eq!((advised.file, advised.group), (format!("{folder}/000"), None));
+}
+
+#[test]
+fn of_a_trace_with_a_folder_nothing_is_opened_that_does_not_lie_in_it() {
+    let sandbox = Sandbox::new();
+    let (folder, _) = tree(&sandbox, &[50, 50, 50]);
+    let outside = sandbox.file("outside", BYTES);
+    let trace = sandbox.at("hostile.trace");
+    let log = |files: &[&str]| {
+        let line = |it: &&str| format!("7 pread64(3<{it}>, \"\"..., 50, 0) = 50\n");
+        let opened = "7 openat(AT_FDCWD</>, \"q\", O_RDONLY) = 3</x>\n";
+        let log = sandbox.write("log", format!("{opened}{}", files.iter().map(line).collect::<String>()));
+        sandbox.run(&["trace", "import", &log, "-o", &trace, "--force"]).expect(0);
+    };
+    let marker = sandbox.at("ran");
+    let advise = || {
+        sandbox.run(&["advise", "--once", "--json", "--rounds=1", "--trace", &trace, &folder, "--", "touch", &marker])
+    };
+    let escaped = format!("{folder}/../outside");
+    log(&[&outside, &outside, &escaped, "/etc/passwd", "/no\u{1b}[31mwhere"]);
+    advise().expect(2).says(&["no file below"]);
+    log(&[&outside, &escaped, &format!("{folder}/000"), &format!("{folder}/002"), &format!("{folder}/gone")]);
+    let document = advise().expect(3).document();
+    let advised = document.record.advised.as_deref().unwrap();
+    assert_eq!((advised.file.as_str(), advised.group.as_ref().map(|it| it.files)), (folder.as_str(), Some(2)));
+    assert_eq!((advised.pattern.accesses, document.record.target.bytes), (2, 100));
+    if is_possible(&document) {
+        assert_replayed(&document, (2, 100));
+    }
+    assert!(fs::metadata(&marker).is_err());
 }

@@ -11,6 +11,9 @@ pub struct Advice {
     #[serde(flatten)]
     pub id: ConditionId,
     pub file: String,
+    /// So many, which the folder `file` has.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub files: u64,
     pub state: State,
     pub verdict: AdviceVerdict,
     /// The arm to take, by its name; only of `switch`.
@@ -48,6 +51,14 @@ pub struct Advice {
     pub switched: Vec<Switched>,
 }
 
+fn one() -> u64 {
+    1
+}
+
+fn is_one(files: &u64) -> bool {
+    *files == 1
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdviceVerdict {
@@ -73,6 +84,9 @@ pub enum AdviceCode {
     /// A cold mapping is walked in order.
     #[serde(rename = "FL-M2")]
     M2,
+    /// Many small files are mapped, each by itself.
+    #[serde(rename = "FL-M3")]
+    M3,
     /// A cached mapping of which nearly all is used.
     #[serde(rename = "FL-M4")]
     M4,
@@ -102,6 +116,7 @@ impl AdviceCode {
         match self {
             AdviceCode::M1 => "FL-M1",
             AdviceCode::M2 => "FL-M2",
+            AdviceCode::M3 => "FL-M3",
             AdviceCode::M4 => "FL-M4",
             AdviceCode::M6 => "FL-M6",
             AdviceCode::R1 => "FL-R1",
@@ -156,6 +171,11 @@ pub enum AdviceReason {
     /// Of the file, so much is touched.
     Touched {
         share: f64,
+    },
+    /// So many mappings are made, of files of which the one in the middle has so many bytes.
+    ManySmall {
+        mappings: u64,
+        median_bytes: u64,
     },
     /// What is populated is so much more than what is touched.
     Populated {
@@ -274,6 +294,8 @@ pub enum How {
     /// A mapping without what it was populated or advised with.
     PlainMapping,
     Pread,
+    /// The whole file into a buffer, instead of a mapping.
+    ReadWhole,
     Mapping,
     FadviseRandom,
     FadviseSequential,
@@ -306,6 +328,10 @@ pub enum AdviceCaveat {
     OneSidedCheck,
     /// The program's own switch gains more or less than its replay said.
     SwitchApart,
+    /// So many mapped files are too small for their pages to be recorded: that all of each is touched is an assumption.
+    TouchedWhole { files: u64 },
+    /// The program opens so many files so often, and the replay opens each once.
+    OpenedAgain { opens: u64, files: u64 },
     /// So many threads are replayed by one.
     Threads { threads: u64 },
 }

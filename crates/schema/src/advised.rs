@@ -7,8 +7,11 @@ use crate::{State, counted::Bin};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Advised {
-    /// The one with the most bytes reached.
+    /// The one with the most bytes reached; of several the folder that has them.
     pub file: String,
+    /// Of several files, which are replayed together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Group>,
     /// What is asked about. Others are measured for the self-check alone.
     pub states: Vec<State>,
     /// Of the trace, what recorded it, and which share of the program's accesses it has.
@@ -47,7 +50,27 @@ pub enum Reach {
     Both,
 }
 
-/// What the trace has of the file.
+/// Several files that a command reaches alike, by calls or through mappings, and of which none has most of the bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    pub files: u64,
+    /// The size of the one in the middle.
+    pub median_bytes: u64,
+    /// How often they were opened, all together. A replay opens each once.
+    pub opens: u64,
+    /// Mapped files whose pages are not recorded, because they are too small for that: they count as touched whole.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub touched_whole: u64,
+}
+
+impl Group {
+    /// Whether they are read in parts, and not each by a call or two.
+    pub fn is_in_parts(&self, pattern: &Pattern) -> bool {
+        pattern.accesses > self.files.saturating_mul(2)
+    }
+}
+
+/// What the trace has of the file, or of several together: then the first access of one, at its start, is in order, too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pattern {
     pub file_bytes: u64,

@@ -302,7 +302,7 @@ impl Access {
         let kind = |it: &MappingCount| (it.shared, it.writable, it.executable, it.populate);
         match self.mappings.iter_mut().find(|it| kind(it) == kind(one)) {
             Some(known) => {
-                known.count += one.count;
+                known.count = known.count.saturating_add(one.count);
                 known.bytes = known.bytes.saturating_add(one.bytes);
             }
             None => self.mappings.push(one.clone()),
@@ -311,21 +311,22 @@ impl Access {
 
     /// Both together.
     pub fn add(&mut self, other: &Access) {
-        self.opens += other.opens;
-        self.opens_for_writing += other.opens_for_writing;
-        self.opens_direct += other.opens_direct;
+        self.opens = self.opens.saturating_add(other.opens);
+        self.opens_for_writing = self.opens_for_writing.saturating_add(other.opens_for_writing);
+        self.opens_direct = self.opens_direct.saturating_add(other.opens_direct);
         for (name, theirs) in &other.calls {
             let calls = self.calls.entry(name.clone()).or_default();
-            calls.count += theirs.count;
+            calls.count = calls.count.saturating_add(theirs.count);
             calls.asked_bytes = calls.asked_bytes.saturating_add(theirs.asked_bytes);
             calls.bytes = calls.bytes.saturating_add(theirs.bytes);
-            calls.sequential += theirs.sequential;
-            calls.unplaced += theirs.unplaced;
+            calls.sequential = calls.sequential.saturating_add(theirs.sequential);
+            calls.unplaced = calls.unplaced.saturating_add(theirs.unplaced);
             theirs.sizes.iter().for_each(|&bin| add_to(&mut calls.sizes, bin));
         }
         other.mappings.iter().for_each(|it| self.count_mapping(it));
         for (hint, times) in &other.hints {
-            *self.hints.entry(hint.clone()).or_default() += times;
+            let known = self.hints.entry(hint.clone()).or_default();
+            *known = known.saturating_add(*times);
         }
     }
 }
@@ -337,7 +338,7 @@ fn power_below(bytes: u64) -> u64 {
 
 fn add_to(bins: &mut Vec<Bin>, one: Bin) {
     match bins.binary_search_by_key(&one.value, |bin| bin.value) {
-        Ok(at) => bins[at].events += one.events,
+        Ok(at) => bins[at].events = bins[at].events.saturating_add(one.events),
         Err(at) => bins.insert(at, one),
     }
 }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Wall-clock time on the worker's monotonic clock. `open` and `close` are absent when the file was held open.
+/// Wall-clock time on the worker's monotonic clock. `open` and `close` are absent when the file was held open,
+/// and of several files, which are opened and closed within the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phases {
     pub open_ns: Option<u64>,

@@ -143,6 +143,20 @@ pub struct TraceOf {
     pub digest: String,
     /// The place of the measured file in its table.
     pub file: u32,
+    /// Of a replay over several files: all of them. Those of the trace have no other way to a worker.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<ReplayedFile>,
+}
+
+/// One of several files whose accesses are made in one pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayedFile {
+    /// Its place in the table of the trace.
+    pub place: u32,
+    pub path: String,
+    /// As it was when it was named; what is another file by now, or has another size, is not read.
+    pub identity: FileIdentity,
+    pub bytes: u64,
 }
 
 impl Job {

@@ -69,7 +69,8 @@ pub(crate) fn pass<A: Access>(
     with_source!(pattern, S => with_spans(access, S::of(pattern, thread), percent, consume, destination))
 }
 
-fn with_spans<A: Access>(
+/// Accesses one after the other, from wherever they come.
+pub(crate) fn with_spans<A: Access>(
     access: &mut A,
     spans: impl Iterator<Item = Span>,
     percent: u32,

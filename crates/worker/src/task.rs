@@ -1,14 +1,28 @@
 //! A job that was checked: the file exists and has bytes, the range lies within it, the options are known. And the two
 //! kinds of errors of a worker. No file stays open here.
 
-use std::{fmt, io, os::unix::fs::FileTypeExt, path::PathBuf, sync::Arc};
+use std::{
+    fmt,
+    fs::Metadata,
+    io,
+    os::unix::fs::{FileTypeExt, MetadataExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use schema::{Arm, Descriptor, Workload, protocol::Job, runtime::NATIVE};
+use schema::{Arm, Descriptor, Span, Workload, protocol::Job, runtime::NATIVE};
 
-use crate::source::{self, Pattern, Reached};
+use crate::source::{self, Pattern, Reached, Several, SeveralFile};
 
 /// More threads than this are refused as a typing mistake.
 const MAX_THREADS: u32 = 4096;
+
+/// What is opened: a file, and the bytes of it that a pass may reach.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub path: &'a Path,
+    pub range: Span,
+}
 
 /// What a method is asked to do.
 pub(crate) struct Task {
@@ -18,6 +32,8 @@ pub(crate) struct Task {
     pub path: PathBuf,
     pub file_bytes: u64,
     pub pattern: Pattern,
+    /// Of a replay over several files; path, size and range above are those of the first of them.
+    pub several: Option<Several>,
     /// By the timed pass. Known before it: what finds it out is computing and memory of the worker's own, which are counted
     /// with the pass until the reply.
     pub reached: Reached,
@@ -79,57 +95,50 @@ impl Task {
     pub(crate) fn new(job: Job) -> Result<Task, Fault> {
         let arm = Arm::new(NATIVE.name, &job.method, &job.options).map_err(Fault::new)?;
         arm.fits(job.workload).map_err(Fault::new)?;
-        let path = PathBuf::from(&job.file);
-        // Looked at before anything opens it: opening a pipe would wait for its writer.
-        let metadata = std::fs::metadata(&path).map_err(at(&job.file))?;
-        let kind = metadata.file_type();
-        if !kind.is_file() {
-            let kind = match () {
-                () if kind.is_dir() => "a directory",
-                () if kind.is_block_device() => "a block device",
-                () if kind.is_char_device() => "a character device",
-                () if kind.is_fifo() => "a pipe",
-                () => "a socket",
-            };
-            return Err(Fault::new(format!("{} is {kind}; a regular file is needed", job.file)));
+        if job.workload == Workload::Replay && job.trace.as_ref().is_some_and(|it| !it.files.is_empty()) {
+            return Task::of_several(job, arm);
         }
+        let path = PathBuf::from(&job.file);
+        let metadata = regular(&path)?;
         let file_bytes = metadata.len();
         let appends = job.workload == Workload::Append;
         if file_bytes == 0 && !appends {
             return Err(Fault::new("the file is empty: there is nothing to read"));
         }
-        let wrong = |what: String| Err(Fault::new(what));
         match job.range.offset.checked_add(job.range.bytes) {
             Some(end) if end <= file_bytes || appends => {}
             _ => {
                 let (offset, bytes) = (job.range.offset, job.range.bytes);
-                return wrong(format!(
+                return Err(Fault::new(format!(
                     "a range of {bytes} bytes at {offset} ends beyond the file's {file_bytes} bytes"
-                ));
+                )));
             }
         }
-        match () {
-            () if job.range.bytes == 0 => return wrong("the range is empty: there is nothing to read".into()),
-            () if job.block_bytes == 0 => return wrong("a block of 0 bytes cannot be read".into()),
-            () if !(1..=100).contains(&job.consumed_percent) => {
-                return wrong(format!("{} % of a block cannot be consumed; expected 1 to 100", job.consumed_percent));
-            }
-            () if job.ops == 0 => return wrong("a pass needs at least one block".into()),
-            () if !(1..=MAX_THREADS).contains(&job.threads) => {
-                return wrong(format!("{} threads; expected 1 to {MAX_THREADS}", job.threads));
-            }
-            () if job.workload.writes() && job.threads > 1 => {
-                return wrong("workloads that write run with one thread".into());
-            }
-            () => {}
-        }
+        check(&job)?;
         let list =
             if job.workload == Workload::Replay { source::accesses(&job).map_err(Fault::new)? } else { Arc::new([]) };
         let pattern = Pattern::new(&job, list);
         let looks_every = if job.workload.writes() { 1 } else { job.consume.looks_every() };
         let reached = pattern.reached(sys::page_bytes(), looks_every);
         let written_bytes = if job.workload.writes() { pattern.bytes() } else { 0 };
-        Ok(Task { job, arm, path, file_bytes, pattern, reached, written_bytes })
+        Ok(Task { job, arm, path, file_bytes, pattern, several: None, reached, written_bytes })
+    }
+
+    fn of_several(job: Job, arm: Arm) -> Result<Task, Fault> {
+        check(&job)?;
+        let several = source::several(&job).map_err(Fault::new)?;
+        several.files.iter().try_for_each(|it| it.check())?;
+        let first = several.first();
+        let (path, file_bytes) = (first.path.clone(), first.range.bytes);
+        let longest = several.list.iter().map(|it| it.bytes).max().unwrap_or(1);
+        let pattern = Pattern { range: first.range, block: longest, ..Pattern::new(&job, Arc::new([])) };
+        let reached = several.reached(job.consumed_percent, sys::page_bytes(), job.consume.looks_every());
+        Ok(Task { job, arm, path, file_bytes, pattern, several: Some(several), reached, written_bytes: 0 })
+    }
+
+    /// The file, and what of it a pass reaches.
+    pub(crate) fn place(&self) -> Place<'_> {
+        Place { path: &self.path, range: self.pattern.range }
     }
 
     /// The size of a block in memory.
@@ -140,5 +149,55 @@ impl Task {
     /// Several threads use one open file. With a single thread both settings are the same.
     pub(crate) fn is_shared(&self) -> bool {
         self.job.descriptor == Descriptor::Shared && self.job.threads > 1
+    }
+}
+
+/// What is wrong with a job, whatever its file.
+fn check(job: &Job) -> Result<(), Fault> {
+    let wrong = |what: String| Err(Fault::new(what));
+    match () {
+        () if job.range.bytes == 0 => wrong("the range is empty: there is nothing to read".into()),
+        () if job.block_bytes == 0 => wrong("a block of 0 bytes cannot be read".into()),
+        () if !(1..=100).contains(&job.consumed_percent) => {
+            wrong(format!("{} % of a block cannot be consumed; expected 1 to 100", job.consumed_percent))
+        }
+        () if job.ops == 0 => wrong("a pass needs at least one block".into()),
+        () if !(1..=MAX_THREADS).contains(&job.threads) => {
+            wrong(format!("{} threads; expected 1 to {MAX_THREADS}", job.threads))
+        }
+        () if job.workload.writes() && job.threads > 1 => wrong("workloads that write run with one thread".into()),
+        () => Ok(()),
+    }
+}
+
+/// What a path leads to, looked at before anything opens it: opening a pipe would wait for its writer.
+fn regular(path: &Path) -> Result<Metadata, Fault> {
+    let shown = path.display();
+    let metadata = std::fs::metadata(path).map_err(at(shown.to_string()))?;
+    let kind = metadata.file_type();
+    let kind = match () {
+        () if kind.is_file() => return Ok(metadata),
+        () if kind.is_dir() => "a directory",
+        () if kind.is_block_device() => "a block device",
+        () if kind.is_char_device() => "a character device",
+        () if kind.is_fifo() => "a pipe",
+        () => "a socket",
+    };
+    Err(Fault::new(format!("{shown} is {kind}; a regular file is needed")))
+}
+
+impl SeveralFile {
+    /// Whether it is still what it was when it was named.
+    fn check(&self) -> Result<(), Fault> {
+        let (now, shown) = (regular(&self.path)?, self.path.display());
+        match () {
+            () if (now.dev(), now.ino()) != (self.identity.device, self.identity.inode) => {
+                Err(Fault::new(format!("{shown} is another file by now")))
+            }
+            () if now.len() != self.range.bytes => {
+                Err(Fault::new(format!("{shown} has {} bytes, and had {}", now.len(), self.range.bytes)))
+            }
+            () => Ok(()),
+        }
     }
 }

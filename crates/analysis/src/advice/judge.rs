@@ -93,6 +93,7 @@ fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[Co
     let mut advice = Advice {
         id: found.view().id,
         file: found.advised.file.clone(),
+        files: found.advised.group.as_ref().map_or(1, |it| it.files),
         state: found.state,
         verdict: AdviceVerdict::Unknown,
         to: None,
@@ -298,6 +299,7 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
         state: found.state,
         recorded,
         pattern: &found.advised.pattern,
+        group: found.advised.group.as_ref(),
         brought_in_bytes,
         memory_bytes: found.run.record.environment.cache_memory_bytes(),
         seen: found.seen(program.now),
@@ -395,7 +397,11 @@ fn contradicted(switched: &[Switched], options: &[(AdviceOption, &Candidate)]) -
 }
 
 fn option(recorded: &Arm, it: &Candidate, grade: Grade) -> AdviceOption {
-    let (effort, how) = (kind::effort(recorded, it.arm), kind::how(recorded, it.arm));
+    let how = match it.code {
+        AdviceCode::M3 => How::ReadWhole,
+        _ => kind::how(recorded, it.arm),
+    };
+    let effort = kind::effort(recorded, it.arm);
     let (effort, grade, how, program) = match &it.switch {
         // What was measured stands for what was predicted.
         Some((line, real)) => (Effort::E0, Grade::A, How::Switch { line: line.clone() }, *real),
@@ -429,10 +435,13 @@ fn best(options: &[(AdviceOption, &Candidate)], is_apart: bool) -> Option<usize>
 fn caveats(found: &Found, arm: &Arm, grade: Grade) -> Vec<AdviceCaveat> {
     let (from, advised) = (found.recorded(), found.advised);
     let threads = advised.pattern.threads;
+    let (files, opens, whole) = advised.group.as_ref().map_or((1, 1, 0), |it| (it.files, it.opens, it.touched_whole));
     let all = [
         (!from.maps() && arm.maps(), AdviceCaveat::TowardsMapping),
         (from.maps() && !arm.maps(), AdviceCaveat::TowardsCalls),
         (from.maps(), AdviceCaveat::WholePages),
+        (whole > 0, AdviceCaveat::TouchedWhole { files: whole }),
+        (opens > files, AdviceCaveat::OpenedAgain { opens, files }),
         (grade == Grade::C, AdviceCaveat::OneSidedCheck),
         (threads > 1, AdviceCaveat::Threads { threads }),
         (true, AdviceCaveat::ThisMachine),

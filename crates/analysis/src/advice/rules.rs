@@ -4,7 +4,7 @@
 use schema::{
     Arm, State,
     advice::{AdviceCode, AdviceReason},
-    advised::Pattern,
+    advised::{Group, Pattern},
     observation::Access,
 };
 
@@ -19,6 +19,9 @@ const ALL: f64 = 0.8;
 /// What is read is so many times the pages that are reached.
 const AGAIN: f64 = 4.0;
 const SMALL_BYTES: f64 = 4096.0;
+/// More are many, of files of which the one in the middle is smaller than that.
+const MANY_MAPPINGS: u64 = 500;
+const SMALL_FILE_BYTES: u64 = 64 << 10;
 /// Of the reads of a file's own position.
 const MOSTLY: f64 = 0.5;
 
@@ -29,6 +32,8 @@ pub(crate) struct Evidence<'a> {
     /// That replays what the program did.
     pub(crate) recorded: &'a Arm,
     pub(crate) pattern: &'a Pattern,
+    /// Of several files.
+    pub(crate) group: Option<&'a Group>,
     /// From the device, by one replay.
     pub(crate) brought_in_bytes: Option<f64>,
     /// What the page cache can have.
@@ -77,6 +82,15 @@ pub(crate) const RULES: &[Rule] = &[
         proposes: |_, arm| !is_in_advance(arm) && (is_advised(arm, "random") || (!arm.maps() && is_plain(arm))),
     },
     Rule {
+        code: AdviceCode::M3,
+        fires: |it| {
+            let (mappings, median_bytes) = (it.pattern.mappings, it.group?.median_bytes);
+            let is_tree = it.maps() && mappings > MANY_MAPPINGS && median_bytes < SMALL_FILE_BYTES;
+            is_tree.then_some(AdviceReason::ManySmall { mappings, median_bytes })
+        },
+        proposes: |_, arm| !arm.maps() && is_plain(arm) && !is_in_advance(arm),
+    },
+    Rule {
         code: AdviceCode::M2,
         fires: |it| {
             let share = it.pattern.in_order_share();
@@ -109,7 +123,8 @@ pub(crate) const RULES: &[Rule] = &[
     Rule {
         code: AdviceCode::R2,
         fires: |it| {
-            let is_small = !it.maps() && it.pattern.is_small_in_order();
+            let is_in_parts = it.group.is_none_or(|group| group.is_in_parts(it.pattern));
+            let is_small = !it.maps() && it.pattern.is_small_in_order() && is_in_parts;
             is_small.then(|| AdviceReason::SmallInOrder { access_bytes: it.pattern.access_bytes() })
         },
         // Fewer calls for the same bytes; cold, a larger window.
@@ -170,10 +185,11 @@ mod tests {
         brought_in: Option<f64>,
         memory_bytes: u64,
         seen: Option<Access>,
+        group: Option<Group>,
     }
 
     fn case(arm: &'static str, state: State, pattern: Pattern) -> Case {
-        Case { arm, state, pattern, brought_in: None, memory_bytes: 8 * GIB, seen: None }
+        Case { arm, state, pattern, brought_in: None, memory_bytes: 8 * GIB, seen: None, group: None }
     }
 
     fn fired(case: &Case) -> Vec<AdviceCode> {
@@ -182,6 +198,7 @@ mod tests {
             state: case.state,
             recorded: &recorded,
             pattern: &case.pattern,
+            group: case.group.as_ref(),
             brought_in_bytes: case.brought_in,
             memory_bytes: case.memory_bytes,
             seen: case.seen.as_ref(),
@@ -209,6 +226,39 @@ mod tests {
         assert_eq!(fired(&case("mmap", State::Cold, pattern(all, 4096, all, all - 1))), [AdviceCode::M2]);
         assert_eq!(fired(&case("mmap", State::Cold, pattern(all, 4096, all, all / 2))), []);
         assert_eq!(fired(&case("pread", State::Cold, pattern(GIB >> 20, 1 << 20, all, 1000))), []);
+    }
+
+    /// Files of one size, each mapped and touched as a whole, or read by a call.
+    fn tree(arm: &'static str, state: State, files: u64, bytes_each: u64) -> Case {
+        let group = Group { files, median_bytes: bytes_each, opens: files, touched_whole: files };
+        let pages = files * bytes_each.div_ceil(4096);
+        let pattern = Pattern {
+            file_bytes: files * bytes_each,
+            mappings: if arm.starts_with("mmap") { files } else { 0 },
+            ..pattern(files, bytes_each, pages, files)
+        };
+        Case { group: Some(group), ..case(arm, state, pattern) }
+    }
+
+    #[test]
+    fn m3_holds_where_many_small_files_are_mapped_in_any_state() {
+        let has = |case: Case| fired(&case).contains(&AdviceCode::M3);
+        for state in [State::Cold, State::Cached] {
+            assert!(has(tree("mmap", state, 501, 65_535)));
+            assert!(!has(tree("mmap", state, 500, 65_535)), "few");
+            assert!(!has(tree("mmap", state, 501, 65_536)), "large");
+            assert!(!has(tree("read", state, 501, 8192)), "read");
+            let one = Case { group: None, ..tree("mmap", state, 501, 8192) };
+            assert!(!has(one), "one file, mapped again and again");
+        }
+    }
+
+    #[test]
+    fn small_files_that_are_read_whole_need_no_larger_buffer() {
+        let whole = tree("read", State::Cached, 2000, 4096);
+        assert!(!fired(&whole).contains(&AdviceCode::R2));
+        let parts = Pattern { accesses: 10_000, in_order: 10_000, ..whole.pattern.clone() };
+        assert!(fired(&Case { pattern: parts, ..whole }).contains(&AdviceCode::R2));
     }
 
     #[test]
@@ -279,6 +329,7 @@ mod tests {
                 state,
                 recorded: &recorded,
                 pattern: &pattern,
+                group: None,
                 brought_in_bytes: None,
                 memory_bytes: GIB,
                 seen: None,
@@ -301,6 +352,7 @@ mod tests {
             state: State::Cold,
             recorded: &recorded,
             pattern: &pattern,
+            group: None,
             brought_in_bytes: None,
             memory_bytes: GIB,
             seen: None,

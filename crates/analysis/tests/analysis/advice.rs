@@ -6,7 +6,7 @@ use schema::{
         Advice, AdviceCaveat, AdviceCode, AdviceReason, AdviceVerdict, CheckedBy, Effort, Grade, How, Settles,
         Unchecked,
     },
-    advised::{Advised, Pattern, Reach},
+    advised::{Advised, Group, Pattern, Reach},
     command::Spec,
     counted::Bin,
     findings::Findings,
@@ -38,6 +38,8 @@ struct Plan {
     brought_in: f64,
     /// The same replays where only one byte of each page is looked at, cached.
     touched: Option<Vec<(&'static str, [f64; 2])>>,
+    /// Of several files.
+    group: Option<Group>,
 }
 
 fn points() -> Pattern {
@@ -70,6 +72,7 @@ fn mapped_points() -> Plan {
         coverage: 1.0,
         brought_in: 19_592.0 * 4096.0,
         touched: None,
+        group: None,
     }
 }
 
@@ -106,6 +109,7 @@ impl Plan {
             .collect();
         lab.record.advised = Some(Box::new(Advised {
             file: FILE.into(),
+            group: self.group.clone(),
             states: self.states.clone(),
             digest: "digest".into(),
             recorder: "test".into(),
@@ -158,7 +162,8 @@ impl Plan {
     fn replay(&self, lab: &mut Lab, state: State, at: usize, of: (Consume, &[(&'static str, [f64; 2])])) {
         let (consume, replays) = of;
         let Pattern { accesses, bytes, .. } = self.pattern;
-        let traced = Traced { digest: "digest".into(), file: 0, accesses, bytes, longest_bytes: 4096, end_bytes: GIB };
+        let traced =
+            Traced { digest: "digest".into(), file: 0, accesses, bytes, longest_bytes: 4096, end_bytes: GIB, files: 1 };
         let condition = lab.condition(Condition {
             workload: Workload::Replay,
             consume,
@@ -602,4 +607,53 @@ fn no_record_of_a_stranger_ends_the_analysis_or_the_report() {
         read += usize::from(record.advised.is_some());
     }
     assert!(read > 0);
+}
+
+/// Two thousand small files, each mapped by itself and touched as a whole.
+fn mapped_tree() -> Plan {
+    const FILES: u64 = 2000;
+    let pattern = Pattern {
+        file_bytes: FILES * 8192,
+        accesses: FILES,
+        bytes: FILES * 4096,
+        page_bytes: 4096,
+        distinct_pages: FILES,
+        in_order: FILES,
+        threads: 1,
+        mappings: FILES,
+        sizes: vec![Bin { value: 4096, events: FILES }],
+    };
+    Plan {
+        recorded: "mmap",
+        program: [120.0, 40.0],
+        replays: vec![("mmap", [100.0, 20.0]), ("pread", [80.0, 5.0]), ("mmap+populate-read", [98.0, 19.0])],
+        pattern,
+        group: Some(Group { files: FILES, median_bytes: 8192, opens: FILES + 1, touched_whole: FILES }),
+        brought_in: (FILES * 4096) as f64,
+        touched: Some(vec![("mmap", [100.0, 20.0]), ("pread", [80.0, 5.0]), ("mmap+populate-read", [98.0, 19.0])]),
+        ..mapped_points()
+    }
+}
+
+#[test]
+fn many_small_mapped_files_are_to_be_read_whole_cold_and_cached() {
+    for advice in mapped_tree().advice() {
+        assert_eq!((advice.verdict, advice.code), (AdviceVerdict::Switch, AdviceCode::M3), "{advice:?}");
+        assert_eq!((advice.to.as_deref(), advice.effort), (Some("native/pread"), Some(Effort::E2)));
+        assert_eq!((advice.how, advice.files), (Some(How::ReadWhole), 2000));
+        assert_eq!(advice.because, [AdviceReason::ManySmall { mappings: 2000, median_bytes: 8192 }]);
+        assert!(advice.caveats.contains(&AdviceCaveat::TouchedWhole { files: 2000 }));
+        assert!(advice.caveats.contains(&AdviceCaveat::OpenedAgain { opens: 2001, files: 2000 }));
+    }
+}
+
+#[test]
+fn the_switch_of_a_program_with_many_files_is_the_advice() {
+    let mut plan = mapped_tree();
+    plan.switch = Some(([98.0, 25.0], reads()));
+    for advice in plan.advice() {
+        assert_eq!((advice.effort, advice.grade), (Some(Effort::E0), Some(Grade::A)));
+        assert_eq!(advice.how, Some(How::Switch { line: "program --switch".into() }));
+        assert_eq!(advice.switched[0].like.as_deref(), Some("native/pread"));
+    }
 }

@@ -9,6 +9,7 @@ mod beats;
 mod reading;
 mod reference;
 mod replay;
+mod several;
 mod talking;
 mod trouble;
 mod workers;

@@ -131,7 +131,9 @@ pub fn check(
             Some(schema::arm::Setting::Number(most)) => *most,
             _ => 1,
         };
-        let is_held = !matches!(sent.hold, Hold::No | Hold::Rehearse);
+        // Several files are opened and closed within the work.
+        let is_of_several = sent.trace.as_ref().is_some_and(|it| !it.files.is_empty());
+        let is_held = is_of_several || !matches!(sent.hold, Hold::No | Hold::Rehearse);
         let phases = &done.phases;
         match () {
             () if done.tally != (Tally { queue_depth: depth, ..expected.clone() }) => {

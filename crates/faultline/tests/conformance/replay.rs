@@ -69,7 +69,7 @@ impl Traces {
         let bytes = writer.finish().unwrap();
         let digest = Reader::new(&bytes[..]).unwrap().digest().unwrap();
         std::fs::write(self.path(name), bytes).unwrap();
-        TraceOf { path: self.path(name).to_str().unwrap().into(), digest, file: 1 }
+        TraceOf { path: self.path(name).to_str().unwrap().into(), digest, file: 1, files: Vec::new() }
     }
 }
 

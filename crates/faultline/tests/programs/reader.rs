@@ -39,6 +39,8 @@ fn main() -> ExitCode {
         ["map", path] => map(path),
         ["known", read, mapped] => known(read, mapped, false),
         ["known-populated", read, mapped] => known(read, mapped, true),
+        ["tree", "read", folder] => tree(folder, whole_by_call),
+        ["tree", "map", folder] => tree(folder, whole_by_mapping),
         ["windows", path, times] => windows(path, number(times)),
         ["threads", path, size, count] => threads(path, number(size), number(count)),
         ["hand-on", path, size, times] => hand_on(path, size, times),
@@ -110,6 +112,43 @@ fn known(read: &str, mapped: &str, populated: bool) -> io::Result<()> {
         println!("{}", touched.map(u64::from).sum::<u64>());
     }
     Ok(())
+}
+
+/// Each file of a folder by itself, in the order of their names: the sum of all bytes.
+fn tree(folder: &str, bytes_of: fn(&File) -> io::Result<u64>) -> io::Result<()> {
+    let entries = std::fs::read_dir(folder)?.map(|it| it.map(|it| it.path()));
+    let mut paths = entries.collect::<io::Result<Vec<_>>>()?;
+    paths.sort();
+    let mut sum = 0;
+    for path in paths {
+        sum += bytes_of(&File::open(path)?)?;
+    }
+    println!("{sum}");
+    Ok(())
+}
+
+fn whole_by_call(mut file: &File) -> io::Result<u64> {
+    let (mut block, mut sum) = (vec![0; 64 << 10], 0);
+    loop {
+        let bytes = file.read(&mut block)?;
+        if bytes == 0 {
+            return Ok(sum);
+        }
+        sum += block[..bytes].iter().map(|it| u64::from(*it)).sum::<u64>();
+    }
+}
+
+fn whole_by_mapping(file: &File) -> io::Result<u64> {
+    let bytes = file.metadata()?.len() as usize;
+    // SAFETY: a fresh mapping that is only read, within its bounds, and unmapped once.
+    unsafe {
+        let at = mmap(ptr::null_mut(), bytes, PROT_READ, MAP_SHARED, file.as_raw_fd(), 0);
+        if at as isize == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        let sum = std::slice::from_raw_parts(at.cast::<u8>(), bytes).iter().map(|it| u64::from(*it)).sum();
+        if munmap(at, bytes) == 0 { Ok(sum) } else { Err(io::Error::last_os_error()) }
+    }
 }
 
 /// Two threads map the file again and again and touch one page each time, while signals come whose handler makes a call.

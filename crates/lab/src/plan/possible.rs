@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use schema::{Arm, Bytes, Condition, Consume, Skip, Span, Workload, protocol::Job};
+use schema::{Arm, Bytes, Condition, Consume, Skip, Span, State, Workload, protocol::Job};
 
 use crate::{
     cgroups::Cgroups,
@@ -20,8 +20,26 @@ pub fn condition(condition: &Condition, target: &Target, cgroups: &Cgroups) -> R
     state::possible(condition.state, target)?;
     condition.fill().map_or(Ok(()), |it| fill::possible(it, target, condition.range.end()))?;
     writing::possible(condition, target)?;
+    several_files(condition, target)?;
     beyond_memory(condition)?;
     cgroups.possible(condition, target)
+}
+
+/// Whether the files of a replay over several can be had, and the state with each of them opened and closed in every pass.
+///
+/// # Errors
+/// Why not.
+fn several_files(condition: &Condition, target: &Target) -> Result<(), String> {
+    if !condition.trace.as_ref().is_some_and(|it| it.is_of_several()) {
+        return Ok(());
+    }
+    match condition.state {
+        State::Cold | State::Cached | State::AsIs if target.named.is_some() => Ok(()),
+        State::Cold | State::Cached | State::AsIs => Err("the trace is of several files, and one is measured".into()),
+        state => Err(format!(
+            "a replay of several files opens and closes them in each pass, so state {state} cannot be held; try cold or cached"
+        )),
+    }
 }
 
 /// Whether a pass in state `limited` reads more than the limit leaves in memory, as far as the experiment says how much that
@@ -88,8 +106,6 @@ pub fn arm(
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-
-    use schema::State;
 
     use super::*;
 

@@ -15,7 +15,7 @@ use sys::cache::Way;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) device: u64,
-    inode: u64,
+    pub(crate) inode: u64,
     pub(crate) bytes: u64,
     modified: (i64, i64),
     changed: (i64, i64),

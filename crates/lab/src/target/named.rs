@@ -6,7 +6,7 @@
 //! compared: some file systems move them without a write, and every write changes ctime too.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fs::{self, File, FileType, Metadata, OpenOptions},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
@@ -20,7 +20,10 @@ use std::{
 use anyhow::{Context, Result, bail};
 use schema::{
     Span, State,
+    leftover::FileIdentity,
+    protocol::ReplayedFile,
     record::{Files, NamedPath, Reading, Resident},
+    trace::TracedFile,
 };
 use sys::cache::{self, Way};
 
@@ -170,6 +173,26 @@ impl Named {
         let Ok(metadata) = fs::metadata(path) else { return false };
         let stamp = Stamp::of(&metadata);
         self.files.iter().any(|it| it.stamp.is_same_file(&stamp))
+    }
+
+    /// Those that the table of a trace has, for a worker: known by their paths, or, where a file has several, by what they are.
+    /// The paths that the worker opens are those that were named.
+    pub(crate) fn replayed(&self, table: &[TracedFile]) -> Vec<ReplayedFile> {
+        let identity = |it: &Entry| FileIdentity { device: it.stamp.device, inode: it.stamp.inode };
+        let named = || self.readable().filter_map(|it| Some((it.path.to_str()?, it)));
+        let by_path: HashMap<&str, &Entry> = named().collect();
+        let by_identity: HashMap<(u64, u64), &Entry> =
+            named().map(|(_, it)| ((it.stamp.device, it.stamp.inode), it)).collect();
+        let found = |of: &TracedFile| {
+            let alike = || of.identity.and_then(|it| by_identity.get(&(it.device, it.inode)));
+            by_path.get(of.path.as_str()).or_else(alike).copied()
+        };
+        let replayed = |(place, of): (usize, &TracedFile)| {
+            let entry = found(of)?;
+            let path = entry.path.to_str()?.to_string();
+            Some(ReplayedFile { place: place as u32, path, identity: identity(entry), bytes: entry.stamp.bytes })
+        };
+        table.iter().enumerate().filter_map(replayed).collect()
     }
 
     /// As the record says it; nothing of a single file, which is the target itself.
@@ -551,6 +574,36 @@ mod tests {
             named.files.iter().map(|it| named.classes[it.class].writable).collect::<Vec<bool>>()
         });
         assert_eq!(looked.join().unwrap(), [true, false, true]);
+    }
+
+    #[test]
+    fn of_a_traces_table_only_files_that_were_named_are_replayed_by_the_paths_that_they_were_named_by() {
+        let (folder, elsewhere) = (folder(), folder());
+        for name in ["a", "b", "empty"] {
+            fs::write(folder.path().join(name), if name == "empty" { "" } else { "1234" }).unwrap();
+        }
+        let other = elsewhere.path().join("other");
+        fs::write(&other, "1234").unwrap();
+        let named = of(folder.path()).unwrap();
+        let path = |name: &str| folder.path().join(name).canonicalize().unwrap().display().to_string();
+        let traced = |path: String, of: &str| {
+            let metadata = fs::metadata(of).unwrap();
+            let identity = Some(FileIdentity { device: metadata.dev(), inode: metadata.ino() });
+            TracedFile { path, identity, ..TracedFile::default() }
+        };
+        let plain = |path: String| TracedFile { path, ..TracedFile::default() };
+        let table = [
+            plain(other.display().to_string()),
+            plain(path("b")),
+            plain(format!("{}/../{}", path("a"), "a")),
+            traced("/another\u{1b}[2J\nname".into(), &path("a")),
+            traced(other.display().to_string(), other.to_str().unwrap()),
+            plain(path("empty")),
+        ];
+        let replayed = named.replayed(&table);
+        let found: Vec<(u32, &str, u64)> = replayed.iter().map(|it| (it.place, it.path.as_str(), it.bytes)).collect();
+        assert_eq!(found, [(1, path("b").as_str(), 4), (3, path("a").as_str(), 4)]);
+        assert_eq!(Some(replayed[1].identity), table[3].identity);
     }
 
     fn folder() -> tempfile::TempDir {

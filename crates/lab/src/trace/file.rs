@@ -1,12 +1,19 @@
 //! A trace as a file that was named: opened once, read through that descriptor, known by its digest.
 
-use std::{fs::File, io::BufReader, path::Path};
+use std::{
+    fs::File,
+    io::{BufReader, Write},
+    path::Path,
+};
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::{MemfdFlags, memfd_create};
 use schema::{
     protocol::TraceOf,
-    trace::{Access, Header, Reader, Traced},
+    trace::{Access, Header, Reader, Traced, Writer},
 };
+
+use crate::target::named::Named;
 
 /// Open, and read once to its end.
 #[derive(Debug)]
@@ -16,6 +23,8 @@ pub struct TraceFile {
     pub digest: String,
     /// Of each file of its table.
     files: Vec<Traced>,
+    /// Of all of them together.
+    all: Traced,
 }
 
 impl TraceFile {
@@ -31,7 +40,15 @@ impl TraceFile {
         let file = File::open(path).with_context(|| format!("cannot open the trace {shown}"))?;
         let mut reader = Reader::new(BufReader::new(&file)).with_context(|| shown.to_string())?;
         let header = reader.header().clone();
-        let none = |file| Traced { digest: String::new(), file, accesses: 0, bytes: 0, longest_bytes: 0, end_bytes: 0 };
+        let none = |file| Traced {
+            digest: String::new(),
+            file,
+            accesses: 0,
+            bytes: 0,
+            longest_bytes: 0,
+            end_bytes: 0,
+            files: 1,
+        };
         let mut files: Vec<Traced> = (0..header.files.len() as u32).map(none).collect();
         while let Some(access) = reader.next_access().with_context(|| shown.to_string())? {
             let of = &mut files[access.file as usize];
@@ -42,7 +59,33 @@ impl TraceFile {
         }
         let digest = reader.digest().with_context(|| shown.to_string())?;
         files.iter_mut().for_each(|it| it.digest.clone_from(&digest));
-        Ok(TraceFile { file, header, digest, files })
+        let all = together(&digest, &files);
+        Ok(TraceFile { file, header, digest, files, all })
+    }
+
+    /// One that is made here. It lies in memory and has no name.
+    ///
+    /// # Errors
+    /// It would be larger than a trace may be, or there is no memory for it.
+    pub fn made(header: &Header, accesses: &[Access]) -> Result<TraceFile> {
+        let mut writer = Writer::new(Vec::new(), header)?;
+        accesses.iter().try_for_each(|it| writer.push(*it))?;
+        let bytes = writer.finish()?;
+        let memory = memfd_create(c"faultline-trace", MemfdFlags::CLOEXEC).context("no memory for the trace")?;
+        let mut memory = File::from(memory);
+        memory.write_all(&bytes).context("no memory for the trace")?;
+        TraceFile::open(&sys::folder::path_of(&memory))
+    }
+
+    /// The accesses of all files that have some.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn of_all(&self) -> Result<&Traced> {
+        match self.all.accesses {
+            0 => bail!("the trace has no access"),
+            _ => Ok(&self.all),
+        }
     }
 
     /// The accesses of one file: the one that is named, the only one, or the one that is measured.
@@ -77,13 +120,17 @@ impl TraceFile {
 
     /// What a run replayed, if this is its trace.
     pub fn again(&self, of: &Traced) -> Option<&Traced> {
-        self.files.get(of.file as usize).filter(|it| it.digest == of.digest && it.accesses > 0)
+        let known = if of.is_of_several() { Some(&self.all) } else { self.files.get(of.file as usize) };
+        known.filter(|it| it.digest == of.digest && it.accesses > 0)
     }
 
-    /// For a worker. A path could lead to another file by now, so it gets one to this descriptor.
-    pub fn job(&self, traced: &Traced) -> TraceOf {
+    /// For a worker. A path could lead to another file by now, so it gets one to this descriptor. Of a replay over several
+    /// files it gets those that the user named.
+    pub(crate) fn job(&self, traced: &Traced, named: Option<&Named>) -> TraceOf {
         let path = sys::folder::path_of(&self.file).display().to_string();
-        TraceOf { path, digest: self.digest.clone(), file: traced.file }
+        let files = named.filter(|_| traced.is_of_several());
+        let files = files.map_or_else(Vec::new, |it| it.replayed(&self.header.files));
+        TraceOf { path, digest: self.digest.clone(), file: traced.file, files }
     }
 
     /// All of it, to be saved.
@@ -109,5 +156,53 @@ impl TraceFile {
             bail!("the trace changed while it was read; try it again");
         }
         Ok(accesses)
+    }
+}
+
+/// As one, where several files have accesses; else the one that has.
+fn together(digest: &str, files: &[Traced]) -> Traced {
+    let with_some = || files.iter().filter(|it| it.accesses > 0);
+    let count = with_some().count() as u32;
+    if let (1, Some(only)) = (count, with_some().next()) {
+        return only.clone();
+    }
+    let sum = |of: fn(&Traced) -> u64| with_some().map(of).fold(0, u64::saturating_add);
+    let most = |of: fn(&Traced) -> u64| with_some().map(of).max().unwrap_or(0);
+    Traced {
+        digest: digest.into(),
+        file: 0,
+        accesses: sum(|it| it.accesses),
+        bytes: sum(|it| it.bytes),
+        longest_bytes: most(|it| it.longest_bytes),
+        end_bytes: most(|it| it.end_bytes),
+        files: count.max(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::trace::{LeftOut, TracedFile};
+
+    use super::*;
+
+    fn made(accesses: &[Access]) -> TraceFile {
+        let file = |path: &str| TracedFile { path: path.into(), ..TracedFile::default() };
+        let header = Header::new("test", ["/a", "/b", "/c"].map(file).into(), LeftOut::default());
+        TraceFile::made(&header, accesses).unwrap()
+    }
+
+    #[test]
+    fn what_all_files_of_a_trace_have_together_is_found_again_in_the_same_trace_alone() {
+        let accesses = [Access::call(0, 5, 10), Access::call(2, 100, 7), Access::call(0, 0, 3)];
+        let trace = made(&accesses);
+        let all = trace.of_all().unwrap();
+        assert_eq!((all.files, all.accesses, all.bytes, all.longest_bytes, all.end_bytes), (2, 3, 20, 10, 107));
+        assert_eq!(trace.accesses().unwrap(), accesses);
+        assert_eq!(trace.again(all), Some(all));
+        assert_eq!(made(&accesses[..2]).again(all), None);
+        let only = made(&accesses[1..2]);
+        let of = only.of_all().unwrap();
+        assert_eq!((of.files, of.file, of.is_of_several()), (1, 2, false));
+        assert!(made(&[]).of_all().is_err());
     }
 }

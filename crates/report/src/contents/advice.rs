@@ -76,10 +76,10 @@ fn file(record: &Record) -> Option<Block> {
         part => format!("{} of the accesses", trace::part(part)),
     };
     Some(Block {
-        label: "file".into(),
+        label: if advised.group.is_some() { "files" } else { "file" }.into(),
         text: format!(
             "{}: {}; {place}; {seen} recorded by {}",
-            advised.file,
+            words::file(advised),
             words::pattern(advised),
             advised.recorder
         ),

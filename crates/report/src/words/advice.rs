@@ -31,6 +31,11 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         ),
         AdviceReason::InOrder { share } => format!("{} of the accesses follow each other", percent(*share)),
         AdviceReason::Touched { share } => format!("{} of the file is touched through the mapping", percent(*share)),
+        AdviceReason::ManySmall { mappings, median_bytes } => format!(
+            "{} made; half of the files have no more than {}",
+            count(*mappings, "mapping is", "mappings are"),
+            size(*median_bytes as f64)
+        ),
         AdviceReason::Populated { touched_share } => {
             format!("the mapping is filled in advance, and {} of the file is touched", percent(*touched_share))
         }
@@ -124,6 +129,9 @@ pub fn how(of: &How) -> String {
         How::Populate => "after mmap: madvise(map, length, MADV_POPULATE_READ)".into(),
         How::PlainMapping => "map it without MAP_POPULATE and without advice".into(),
         How::Pread => "pread(descriptor, buffer, length, offset) instead".into(),
+        How::ReadWhole => {
+            "read the whole file into a buffer that is used again: read(descriptor, buffer, length)".into()
+        }
         How::Mapping => "mmap(NULL, length, PROT_READ, MAP_SHARED, descriptor, 0), and read in place".into(),
         How::FadviseRandom => "after open: posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM)".into(),
         How::FadviseSequential => "after open: posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)".into(),
@@ -164,6 +172,15 @@ pub fn advice_caveat(of: &AdviceCaveat) -> String {
                                       file otherwise than a replay does, and what other replays say is less certain"
                 .into()
         }
+        AdviceCaveat::TouchedWhole { files } => format!(
+            "of {} of less than 1 MiB that are mapped, it is assumed that every page is touched",
+            count(*files, "file", "files")
+        ),
+        AdviceCaveat::OpenedAgain { opens, files } => format!(
+            "the program opens {} {} times, and the replay opens each once",
+            count(*files, "file", "files"),
+            thousands(*opens)
+        ),
         AdviceCaveat::Threads { threads } => {
             format!("the program used {} threads, and the replay has one", thousands(*threads))
         }
@@ -246,6 +263,14 @@ pub(crate) fn self_check(of: &AdviceSelfCheck) -> String {
             format!("replay against program, {by}: {} {more}", percent(off.abs()))
         }
         (None, None) => "replay against program: not compared".into(),
+    }
+}
+
+/// What matters: a file, or how many below which folder.
+pub(crate) fn file(of: &Advised) -> String {
+    match &of.group {
+        None => of.file.clone(),
+        Some(group) => format!("{} below {}", count(group.files, "file", "files"), of.file),
     }
 }
 

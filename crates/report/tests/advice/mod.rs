@@ -8,7 +8,7 @@ use schema::{
         Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceSelfCheck, AdviceVerdict, CheckedBy,
         Effort, Grade, How, Settles, Switched, Unchecked,
     },
-    advised::{Advised, OtherReached, Pattern, Reach},
+    advised::{Advised, Group, OtherReached, Pattern, Reach},
     counted::Bin,
     findings::Document,
     reason::Reason,
@@ -29,6 +29,7 @@ fn advice(index: usize, state: State) -> Advice {
     Advice {
         id: id(index),
         file: FILE.into(),
+        files: 1,
         state,
         verdict: AdviceVerdict::Unknown,
         to: None,
@@ -65,6 +66,7 @@ pub(crate) fn advised() -> Run {
         .into();
     all.record.advised = Some(Box::new(Advised {
         file: FILE.into(),
+        group: None,
         states: vec![State::Cold, State::Cached],
         digest: "0".repeat(64),
         recorder: "ptrace".into(),
@@ -183,6 +185,57 @@ fn the_page_says_what_the_first_screen_says() {
     for words in ["What to change", "MADV_RANDOM", "FL-M1", "FL-OK", "effort E0, grade A"] {
         assert!(page.contains(words), "{words}");
     }
+}
+
+/// A tree of small files, each mapped by itself.
+fn tree(folder: &str) -> Run {
+    let mut run = advised();
+    let record = run.record.advised.as_mut().unwrap();
+    record.file = folder.into();
+    record.group = Some(Group { files: 2000, median_bytes: 8192, opens: 4000, touched_whole: 1999 });
+    let cold = &mut run.findings.advice[0];
+    (cold.file, cold.files, cold.code) = (folder.into(), 2000, AdviceCode::M3);
+    cold.because = vec![AdviceReason::ManySmall { mappings: 2000, median_bytes: 8192 }];
+    cold.how = Some(How::ReadWhole);
+    cold.caveats =
+        vec![AdviceCaveat::TouchedWhole { files: 1999 }, AdviceCaveat::OpenedAgain { opens: 4000, files: 2000 }];
+    run
+}
+
+#[test]
+fn several_files_are_named_by_their_folder_and_their_number_in_every_document() {
+    let run = tree("/data/tree");
+    let says = [
+        "2,000 files below /data/tree",
+        "FL-M3",
+        "2,000 mappings are made; half of the files have no more than 8 KiB",
+        "read the whole file into a buffer that is used again",
+        "of 1,999 files of less than 1 MiB that are mapped, it is assumed that every page is touched",
+        "the program opens 2,000 files 4,000 times, and the replay opens each once",
+    ];
+    let documents = [
+        squeezed(&first(&run, 100)),
+        squeezed(&report::markdown(&run.record, &run.findings)),
+        squeezed(&report::html(&run.record, &run.findings)),
+    ];
+    for (document, words) in documents.iter().flat_map(|it| says.iter().map(move |words| (it, words))) {
+        assert!(document.contains(words), "{words}: {document}");
+    }
+    check_widths(&run);
+    let text = report::json(&run.record, &run.findings, None);
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let cold = &value["findings"]["advice"][0];
+    assert_eq!((&cold["file"], &cold["files"]), (&"/data/tree".into(), &2000.into()));
+    assert!(value["findings"]["advice"][1].get("files").is_none(), "absent where it is one");
+    assert_eq!(value["record"]["advised"]["group"]["files"], 2000);
+}
+
+#[test]
+fn a_folder_whose_name_holds_control_characters_and_markup_is_shown_as_text() {
+    let run = tree("/data/\u{1b}[2J\n<script>x</script>");
+    let screen = first(&run, 100);
+    assert!(!screen.contains('\u{1b}') && !screen.contains("\n<script>"), "{screen}");
+    assert!(!report::html(&run.record, &run.findings).contains("<script>x"));
 }
 
 #[test]

@@ -205,7 +205,7 @@ impl Access {
     }
 }
 
-/// The accesses of one file of a trace, as the condition of a replay has them: what they are follows from the digest.
+/// The accesses of one file of a trace, or of all its files, as the condition of a replay has them: what they are follows from the digest.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Traced {
     /// Of the trace.
@@ -216,8 +216,19 @@ pub struct Traced {
     /// Repetitions counted.
     pub bytes: u64,
     pub longest_bytes: u64,
-    /// The file has at least so many bytes.
+    /// The file has at least so many bytes; of several the largest.
     pub end_bytes: u64,
+    /// So many files: more than one are all that the trace has accesses of, and `file` is 0.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub files: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(files: &u32) -> bool {
+    *files == 1
 }
 
 impl Traced {
@@ -226,6 +237,10 @@ impl Traced {
 
     pub fn short(&self) -> &str {
         self.digest.get(..Traced::DIGITS).unwrap_or(&self.digest)
+    }
+
+    pub fn is_of_several(&self) -> bool {
+        self.files > 1
     }
 }
 

@@ -282,8 +282,9 @@ makes! {
         Permit { execute, write }
         schema::trace::Header { trace_version, recorder, columns, coverage, run, files, left_out }
         schema::trace::RecordedRun { command, wall_ns, threads, bytes, notes }
-        schema::trace::Traced { digest, file, accesses, bytes, longest_bytes, end_bytes }
-        schema::protocol::TraceOf { path, digest, file }
+        schema::trace::Traced { digest, file, accesses, bytes, longest_bytes, end_bytes, files }
+        schema::protocol::TraceOf { path, digest, file, files }
+        schema::protocol::ReplayedFile { place, path, identity, bytes }
         schema::trace::TracedFile {
             path, mappings, bytes, identity, resident_before, exact, inexact, counts,
         }
@@ -360,13 +361,14 @@ makes! {
             advice, advice_self_check, commands, called, mechanisms, fills, within_cpu_cache, warnings,
         }
         Advised {
-            file, states, digest, recorder, coverage, recorded, reach, pattern, others, others_left_out, all_bytes,
+            file, group, states, digest, recorder, coverage, recorded, reach, pattern, others, others_left_out, all_bytes,
             once,
         }
         Pattern { file_bytes, accesses, bytes, page_bytes, distinct_pages, in_order, threads, mappings, sizes }
+        schema::advised::Group { files, median_bytes, opens, touched_whole }
         OtherReached { path, bytes }
         Advice {
-            id, file, state, verdict, to, code, effort, grade, io, program, because, how, caveats, settles, program_ns, io_ns,
+            id, file, files, state, verdict, to, code, effort, grade, io, program, because, how, caveats, settles, program_ns, io_ns,
             share, faster_at_most, also, in_advance, switched,
         }
         AdviceOption { to, code, effort, grade, io, program, how }
@@ -535,13 +537,14 @@ makes! {
         }
         Reach { Calls, Mapping, UnseenMapping { why }, Both }
         AdviceVerdict { Switch, NoDifference, Unknown }
-        AdviceCode { M1, M2, M4, M6, R1, R2, R3, R4, Ok, Unknown }
+        AdviceCode { M1, M2, M3, M4, M6, R1, R2, R3, R4, Ok, Unknown }
         Effort { E0, E1, E2, E3 }
         Grade { A, B, C, D }
         AdviceReason {
             BroughtIn { bytes, touched_bytes },
             InOrder { share },
             Touched { share },
+            ManySmall { mappings, median_bytes },
             Populated { touched_share },
             Again { times, access_bytes },
             SmallInOrder { access_bytes },
@@ -566,11 +569,12 @@ makes! {
         Settles { LargerBudget, Switch, BothStates, WithoutOnce, ExactRecording, Reason }
         Unchecked { NeedsBothStates, NoColdTime, NoReading }
         How {
-            Switch { line }, MadviseRandom, MadviseSequential, MadviseWillNeed, Populate, PlainMapping, Pread, Mapping,
+            Switch { line }, MadviseRandom, MadviseSequential, MadviseWillNeed, Populate, PlainMapping, Pread, ReadWhole, Mapping,
             FadviseRandom, FadviseSequential, LargerBuffer { kib }, PlainReads, InFlight { depth }, Direct, AsTheArm,
         }
         AdviceCaveat {
             TowardsMapping, TowardsCalls, ThisMachine, WholePages, OneSidedCheck, SwitchApart, Threads { threads },
+            TouchedWhole { files }, OpenedAgain { opens, files },
         }
         CheckedBy { ColdLessCached, SystemTime, Faults }
         Caution {

@@ -6,7 +6,7 @@ use rustix::fs::Advice;
 use schema::Span;
 
 use super::open_plain;
-use crate::task::{Fault, Task, at};
+use crate::task::{Fault, Place, Task, at};
 
 /// What posix_fadvise(2) says after open(2): one call, as programs make it, and none where nothing is said. Linux reads
 /// nothing ahead after `RANDOM` and up to twice as far after `SEQUENTIAL`, and notes both at the open file, whatever the range
@@ -36,19 +36,15 @@ impl Hint {
             None => Ok(()),
             Some(_) => {
                 let first = Span { bytes: 1, ..task.pattern.range };
-                self.open_of(task, first).map(drop).map_err(|fault| fault.to_string())
+                self.open(Place { range: first, ..task.place() }).map(drop).map_err(|fault| fault.to_string())
             }
         }
     }
 
-    pub(crate) fn open(self, task: &Task) -> Result<File, Fault> {
-        self.open_of(task, task.pattern.range)
-    }
-
-    fn open_of(self, task: &Task, range: Span) -> Result<File, Fault> {
-        let file = open_plain(task)?;
+    pub(crate) fn open(self, place: Place) -> Result<File, Fault> {
+        let file = open_plain(place)?;
         if let Some((advice, name)) = self.0 {
-            rustix::fs::fadvise(&file, range.offset, NonZero::new(range.bytes), advice)
+            rustix::fs::fadvise(&file, place.range.offset, NonZero::new(place.range.bytes), advice)
                 .map_err(at(format!("posix_fadvise(POSIX_FADV_{name})")))?;
         }
         Ok(file)

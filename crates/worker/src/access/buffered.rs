@@ -8,19 +8,23 @@ use schema::Span;
 use super::{Access, Way, advised::Hint, became_shorter, out_of_range};
 use crate::{
     buffer::Buffer,
-    task::{Fault, Task},
+    task::{Fault, Place, Task},
 };
 
 /// In each call, and no less than a block.
 pub(crate) struct Buffered {
     pub(crate) hint: Hint,
     pub(crate) bytes: usize,
-    /// Where the range ends: nothing beyond it is read.
-    pub(crate) end: u64,
+}
+
+/// An open file, and where its range ends: nothing beyond it is read.
+pub(crate) struct Bounded {
+    file: File,
+    end: u64,
 }
 
 impl Way for Buffered {
-    type Shared = File;
+    type Shared = Bounded;
     type Own = ();
     type Access<'a> = Window<'a>;
 
@@ -28,17 +32,17 @@ impl Way for Buffered {
         self.bytes.max(task.block())
     }
 
-    fn open(&self, task: &Task) -> Result<File, Fault> {
-        self.hint.open(task)
+    fn open(&self, place: Place) -> Result<Bounded, Fault> {
+        Ok(Bounded { file: self.hint.open(place)?, end: place.range.end() })
     }
 
-    fn own(&self, _: &File, _: &mut Buffer) -> Result<(), Fault> {
+    fn own(&self, _: &Bounded, _: &mut Buffer) -> Result<(), Fault> {
         Ok(())
     }
 
     /// Empty: what an earlier pass left in the buffer is read again.
-    fn access<'a>(&'a self, file: &'a File, _: &'a mut (), buffer: &'a mut Buffer) -> Window<'a> {
-        Window { file, buffer, held: Span { offset: 0, bytes: 0 }, end: self.end }
+    fn access<'a>(&'a self, of: &'a Bounded, _: &'a mut (), buffer: &'a mut Buffer) -> Window<'a> {
+        Window { file: &of.file, buffer, held: Span { offset: 0, bytes: 0 }, end: of.end }
     }
 }
 

@@ -11,7 +11,7 @@ use schema::Span;
 
 use crate::{
     buffer::Buffer,
-    task::{Fault, Task, at},
+    task::{Fault, Place, Task, at},
 };
 
 pub(crate) mod advised;
@@ -50,7 +50,7 @@ pub(crate) trait Way: Send + Sync + 'static {
     /// The size of a thread's buffer; the session allocates it before the clock starts.
     fn buffer_bytes(&self, task: &Task) -> usize;
 
-    fn open(&self, task: &Task) -> Result<Self::Shared, Fault>;
+    fn open(&self, place: Place) -> Result<Self::Shared, Fault>;
 
     fn own(&self, shared: &Self::Shared, buffer: &mut Buffer) -> Result<Self::Own, Fault>;
 
@@ -79,13 +79,13 @@ pub(crate) trait Way: Send + Sync + 'static {
 }
 
 /// The file, for reading only; `flags` beyond that.
-pub(crate) fn open(task: &Task, flags: rustix::fs::OFlags) -> io::Result<File> {
-    File::options().read(true).custom_flags(flags.bits() as i32).open(&task.path)
+pub(crate) fn open(place: Place, flags: rustix::fs::OFlags) -> io::Result<File> {
+    File::options().read(true).custom_flags(flags.bits() as i32).open(place.path)
 }
 
 /// The file, for reading only. `O_CLOEXEC` is the standard library's habit.
-pub(crate) fn open_plain(task: &Task) -> Result<File, Fault> {
-    open(task, rustix::fs::OFlags::empty()).map_err(at("open(2)"))
+pub(crate) fn open_plain(place: Place) -> Result<File, Fault> {
+    open(place, rustix::fs::OFlags::empty()).map_err(at("open(2)"))
 }
 
 /// Fills at least `needed` bytes of `room`, by as many reads as it takes: `read(room, done)` reads into the rest of

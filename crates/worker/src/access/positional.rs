@@ -8,7 +8,7 @@ use schema::Span;
 use super::{Access, Way, advised::Hint, fill, out_of_range};
 use crate::{
     buffer::Buffer,
-    task::{Fault, Task},
+    task::{Fault, Place, Task},
 };
 
 /// The system call.
@@ -50,8 +50,8 @@ impl<C: Call> Way for Positional<C> {
         task.block()
     }
 
-    fn open(&self, task: &Task) -> Result<File, Fault> {
-        self.hint.open(task)
+    fn open(&self, place: Place) -> Result<File, Fault> {
+        self.hint.open(place)
     }
 
     fn own(&self, _: &File, _: &mut Buffer) -> Result<(), Fault> {

@@ -15,7 +15,7 @@ use crate::{
     access::{Access, Way, fill, open, out_of_range},
     buffer::Buffer,
     session::{self, Session},
-    task::{Fault, Refusal, Task, at},
+    task::{Fault, Place, Refusal, Task, at},
 };
 
 /// Used when neither statx(2) nor the file system reports an alignment. Sufficient for all known disks.
@@ -50,7 +50,7 @@ pub(crate) fn fits_writes(task: &Task) -> Result<(), String> {
 
 /// The alignment of offsets and lengths. Buffers begin at pages, which satisfies every known rule for memory.
 pub(super) fn alignment(task: &Task) -> Result<u64, Fault> {
-    let file = open_direct(task)?;
+    let file = open_direct(task.place())?;
     let stat = rustix::fs::statx(&file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN);
     match stat {
         Ok(stat) if stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0 => match stat.stx_dio_offset_align {
@@ -68,8 +68,8 @@ pub(super) fn alignment(task: &Task) -> Result<u64, Fault> {
 }
 
 /// The file around the page cache.
-pub(super) fn open_direct(task: &Task) -> Result<File, Fault> {
-    open(task, OFlags::DIRECT).map_err(at("open(2) with O_DIRECT"))
+pub(super) fn open_direct(place: Place) -> Result<File, Fault> {
+    open(place, OFlags::DIRECT).map_err(at("open(2) with O_DIRECT"))
 }
 
 /// Makes one transfer as the pass will make them.
@@ -77,7 +77,7 @@ pub(super) fn try_one(task: &Task) -> Result<(), String> {
     let reason = |fault: Fault| format!("O_DIRECT is not possible here: {fault}");
     let align = alignment(task).map_err(reason)?;
     fits(task, align)?;
-    let file = open_direct(task).map_err(reason)?;
+    let file = open_direct(task.place()).map_err(reason)?;
     let offset = task.pattern.range.offset;
     let way = Residency::ALL[..2].iter().find(|way| way.shows(&file));
     let resident = || way?.resident_pages(&file, offset, 1).ok();
@@ -151,8 +151,8 @@ impl Way for DirectWay {
         task.pattern.block.next_multiple_of(self.alignment) as usize
     }
 
-    fn open(&self, task: &Task) -> Result<File, Fault> {
-        open_direct(task)
+    fn open(&self, place: Place) -> Result<File, Fault> {
+        open_direct(place)
     }
 
     fn own(&self, _: &File, _: &mut Buffer) -> Result<(), Fault> {

@@ -30,7 +30,7 @@ impl Method for DontCache {
     }
 
     fn support(&self, task: &Task) -> Result<(), String> {
-        let file = open_plain(task).map_err(|fault| fault.to_string())?;
+        let file = open_plain(task.place()).map_err(|fault| fault.to_string())?;
         let mut room = vec![0; page_size().min(task.block())];
         match rustix::io::preadv2(&file, &mut [IoSliceMut::new(&mut room)], task.pattern.range.offset, DONTCACHE) {
             Ok(_) => Ok(()),

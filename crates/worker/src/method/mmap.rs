@@ -15,7 +15,7 @@ use crate::{
     buffer::Buffer,
     mapping::Mapping,
     session::{self, Session},
-    task::{Fault, Refusal, Task, at},
+    task::{Fault, Place, Refusal, Task, at},
 };
 
 pub(super) struct Mmap;
@@ -29,7 +29,7 @@ impl Method for Mmap {
     fn support(&self, task: &Task) -> Result<(), String> {
         let way = MmapWay::new(task)?;
         let first = Span { bytes: 1, ..task.pattern.range };
-        match way.map(task, first) {
+        match way.map(Place { range: first, ..task.place() }) {
             Ok(_) => Ok(()),
             Err(fault) if fault.errno() == Some(Errno::INVAL.raw_os_error()) => Err(match way.advice {
                 Some(Advice::LinuxHugepage) if fault.what.contains("HUGEPAGE") => {
@@ -40,6 +40,10 @@ impl Method for Mmap {
             }),
             Err(fault) => Err(fault.to_string()),
         }
+    }
+
+    fn replays_several(&self) -> bool {
+        true
     }
 
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
@@ -85,9 +89,9 @@ impl MmapWay {
         Ok(MmapWay { flags, advice, populate_read })
     }
 
-    fn map(&self, task: &Task, range: Span) -> Result<OpenMapping, Fault> {
-        let file = open_plain(task)?;
-        let mapping = Mapping::new(&file, range, self.flags).map_err(at("mmap(2)"))?;
+    fn map(&self, place: Place) -> Result<OpenMapping, Fault> {
+        let file = open_plain(place)?;
+        let mapping = Mapping::new(&file, place.range, self.flags).map_err(at("mmap(2)"))?;
         if let Some(advice) = self.advice {
             let name = match advice {
                 Advice::Sequential => "MADV_SEQUENTIAL",
@@ -119,8 +123,8 @@ impl Way for MmapWay {
         0
     }
 
-    fn open(&self, task: &Task) -> Result<OpenMapping, Fault> {
-        self.map(task, task.pattern.range)
+    fn open(&self, place: Place) -> Result<OpenMapping, Fault> {
+        self.map(place)
     }
 
     fn own(&self, _: &OpenMapping, _: &mut Buffer) -> Result<(), Fault> {

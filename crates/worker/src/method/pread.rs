@@ -22,14 +22,15 @@ impl Method for Pread {
         Hint::new(task)?.support(task)
     }
 
+    fn replays_several(&self) -> bool {
+        true
+    }
+
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
         let hint = Hint::new(&task).map_err(Fault::new)?;
         match task.arm.number("buffer_kib").unwrap_or(0) {
             0 => session::prepare(Positional::<PreadCall>::advised(hint), task),
-            kib => {
-                let end = task.pattern.range.end();
-                session::prepare(Buffered { hint, bytes: kib as usize * 1024, end }, task)
-            }
+            kib => session::prepare(Buffered { hint, bytes: kib as usize * 1024 }, task),
         }
     }
 }

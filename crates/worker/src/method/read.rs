@@ -11,7 +11,7 @@ use crate::{
     access::{Access, Way, advised::Hint, fill, out_of_range},
     buffer::Buffer,
     session::{self, Session},
-    task::{Fault, Refusal, Task},
+    task::{Fault, Place, Refusal, Task},
 };
 
 pub(super) struct Read;
@@ -24,6 +24,10 @@ impl Method for Read {
     fn support(&self, task: &Task) -> Result<(), String> {
         one_position(task, "read")?;
         Hint::new(task)?.support(task)
+    }
+
+    fn replays_several(&self) -> bool {
+        true
     }
 
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
@@ -46,8 +50,8 @@ impl Way for ReadWay {
         task.block()
     }
 
-    fn open(&self, task: &Task) -> Result<File, Fault> {
-        self.hint.open(task)
+    fn open(&self, place: Place) -> Result<File, Fault> {
+        self.hint.open(place)
     }
 
     fn own(&self, _: &File, _: &mut Buffer) -> Result<u64, Fault> {

@@ -20,7 +20,7 @@ use crate::{
     access::{Access, Way, became_shorter, out_of_range},
     buffer::Buffer,
     session::{self, Session},
-    task::{Fault, Refusal, Task, at},
+    task::{Fault, Place, Refusal, Task, at},
 };
 
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ impl Method for Stdio {
         // has a new mapping.
         let mappings = || mappings_of(task).map_err(|error| format!("/proc/self/maps: {error}"));
         let before = mappings()?;
-        let stream = Stream::open(task, self.mapped).map_err(|fault| fault.to_string())?;
+        let stream = Stream::open(task.place(), self.mapped).map_err(|fault| fault.to_string())?;
         stream.read(&mut [0]).map_err(|error| format!("fread(3): {error}"))?;
         match mappings()? > before {
             true => Ok(()),
@@ -81,8 +81,8 @@ impl Way for Stdio {
         task.block()
     }
 
-    fn open(&self, task: &Task) -> Result<Stream, Fault> {
-        Stream::open(task, self.mapped)
+    fn open(&self, place: Place) -> Result<Stream, Fault> {
+        Stream::open(place, self.mapped)
     }
 
     fn own(&self, _: &Stream, _: &mut Buffer) -> Result<u64, Fault> {
@@ -103,8 +103,8 @@ unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    fn open(task: &Task, mapped: bool) -> Result<Stream, Fault> {
-        let path = CString::new(task.path.as_os_str().as_bytes()).map_err(at("fopen(3)"))?;
+    fn open(place: Place, mapped: bool) -> Result<Stream, Fault> {
+        let path = CString::new(place.path.as_os_str().as_bytes()).map_err(at("fopen(3)"))?;
         let mode = if mapped { c"rme" } else { c"re" };
         // SAFETY: both are NUL-terminated strings that outlive the call.
         let stream = unsafe { libc::fopen(path.as_ptr(), mode.as_ptr()) };

@@ -19,7 +19,7 @@ use crate::{
     buffer::Buffer,
     mapping::lock_refused,
     session::{self, Session},
-    task::{Fault, Refusal, Task, at},
+    task::{Fault, Place, Refusal, Task, at},
 };
 
 /// Memory for blocks in flight, per thread. Deeper queues of larger blocks are cut to fit, and the tally says so.
@@ -142,8 +142,8 @@ impl Way for UringWay {
         self.stride * self.depth as usize
     }
 
-    fn open(&self, task: &Task) -> Result<File, Fault> {
-        if self.direct { direct::open_direct(task) } else { open_plain(task) }
+    fn open(&self, place: Place) -> Result<File, Fault> {
+        if self.direct { direct::open_direct(place) } else { open_plain(place) }
     }
 
     fn own(&self, _: &File, buffer: &mut Buffer) -> Result<Ring, Fault> {

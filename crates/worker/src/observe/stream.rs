@@ -167,7 +167,9 @@ impl Stream {
                 self.left_out.small_mappings += 1;
                 self.unseen_pages = self.unseen_pages.saturating_add(bytes.div_ceil(self.page_bytes));
             }
-            self.place(id);
+            // One whose mappings are not known to a reader of the trace.
+            let is_left_out = self.place(id).is_none();
+            self.left_out.beyond_limit += u64::from(is_left_out);
         }
     }
 }
@@ -423,5 +425,22 @@ mod tests {
         let mut short = vec!["a".to_string(), "b".into()];
         cut(&mut short);
         assert_eq!(short, ["a", "b"]);
+    }
+
+    #[test]
+    fn mapped_files_that_the_table_does_not_hold_lower_the_coverage() {
+        let of = |files: usize| {
+            let mut stream = Stream::new([], HashMap::new(), PAGE);
+            for at in 0..files {
+                stream.file(FileId(at), &found(at as u64, &format!("/tree/{at}")));
+                stream.access(&access(1, at, 0, PAGE, MAPPED));
+            }
+            let (header, _) = stream.finish(&[], ended(None));
+            (header.files.len(), header.left_out.beyond_limit, header.coverage)
+        };
+        assert_eq!(of(2000), (2000, 0, 1.0));
+        let (held, beyond, coverage) = of(FILES_MAX + 1);
+        assert_eq!(held as u64 + beyond, FILES_MAX as u64 + 1);
+        assert!(beyond > 0 && coverage < 1.0, "{beyond} {coverage}");
     }
 }

@@ -15,7 +15,7 @@ use schema::{Span, Workload, protocol::Job};
 
 pub(crate) use prng::SplitMix64;
 pub(crate) use random::Random;
-pub(crate) use replay::{Replay, accesses};
+pub(crate) use replay::{Replay, Several, SeveralFile, accesses, several};
 pub(crate) use scan::Scan;
 
 /// The accesses of one thread, in their order. The timed loop is compiled once for each source: `next` allocates nothing and

@@ -44,14 +44,15 @@ impl Bench<'_> {
             times_its_loop: condition.consume.looks_at_all()
                 && !condition.workload.writes()
                 && self.compares_runtimes(),
-            trace: condition.trace.as_ref().and_then(|it| self.trace(it)),
+            trace: condition.trace.as_ref().and_then(|it| self.trace(it, target)),
             beside: condition.beside,
         }
     }
 
     /// Among those that the user named. Without it the worker refuses the job.
-    fn trace(&self, traced: &Traced) -> Option<TraceOf> {
-        self.settings.traces.iter().find(|it| it.digest == traced.digest).map(|it| it.job(traced))
+    fn trace(&self, traced: &Traced, target: &Target) -> Option<TraceOf> {
+        let trace = self.settings.traces.iter().find(|it| it.digest == traced.digest)?;
+        Some(trace.job(traced, target.named.as_ref()))
     }
 
     /// Whether loops in other languages than that of the native worker are among what is compared.

@@ -4,6 +4,8 @@
 //! wait for each other. Buffers and threads exist before the first clock is read. No policy here: what to do is in
 //! the task.
 
+mod several;
+
 use std::{
     io,
     sync::{Arc, Barrier, Mutex},
@@ -71,6 +73,9 @@ pub(crate) fn prepare<W: Way>(way: W, task: Task) -> Result<Box<dyn Session>, Re
     let rooms = (0..task.job.threads)
         .map(|_| Ok(Room { buffer: buffer(way.buffer_bytes(&task))?, destination: buffer(destination_bytes)? }))
         .collect::<Result<Vec<Room>, Fault>>()?;
+    if task.several.is_some() {
+        return several::prepare(way, task, rooms);
+    }
     let mut session = Reading { held: None, pinned: None, rooms, way, task };
     match session.task.job.hold {
         Hold::No => {}
@@ -109,20 +114,24 @@ impl<W: Way> Session for Reading<W> {
     fn pass(&mut self, warm: u32) -> Result<PassResult, (&'static str, Fault)> {
         self.task.pattern.seed = warm_seed(self.task.job.seed, warm);
         let (phases, usage, count) = run(&self.way, &self.task, &mut self.rooms, self.held.as_mut())?;
-        // Another pass reaches other places.
-        let reached = (warm == 0).then_some(self.task.reached);
-        let tally = Tally {
-            ops: count.ops,
-            bytes: count.bytes,
-            distinct_bytes: reached.map_or(0, |it| it.bytes),
-            distinct_block_bytes: reached.filter(|_| self.task.job.consumed_percent < 100).map(|it| it.block_bytes),
-            distinct_pages: reached.map(|it| it.pages),
-            checksum: format!("{:016x}", count.checksum),
-            threads: self.task.pattern.threads,
-            queue_depth: self.way.queue_depth(),
-        };
-        Ok(PassResult { phases, tally, usage, parts: None, seen: Default::default(), observation: None })
+        Ok(result(&self.task, self.way.queue_depth(), warm, phases, usage, count))
     }
+}
+
+fn result(task: &Task, queue_depth: u32, warm: u32, phases: Phases, usage: Usage, count: Count) -> PassResult {
+    // Another pass reaches other places.
+    let reached = (warm == 0).then_some(task.reached);
+    let tally = Tally {
+        ops: count.ops,
+        bytes: count.bytes,
+        distinct_bytes: reached.map_or(0, |it| it.bytes),
+        distinct_block_bytes: reached.filter(|_| task.job.consumed_percent < 100).map(|it| it.block_bytes),
+        distinct_pages: reached.map(|it| it.pages),
+        checksum: format!("{:016x}", count.checksum),
+        threads: task.pattern.threads,
+        queue_depth,
+    };
+    PassResult { phases, tally, usage, parts: None, seen: Default::default(), observation: None }
 }
 
 /// Blocks of a rehearsal.
@@ -148,7 +157,7 @@ impl<W: Way> Reading<W> {
         for room in &mut *rooms {
             let shared = match &common {
                 Some(shared) => Arc::clone(shared),
-                None => Arc::new(way.open(task)?),
+                None => Arc::new(way.open(task.place())?),
             };
             if task.job.descriptor == Descriptor::Shared {
                 common = Some(Arc::clone(&shared));
@@ -161,7 +170,8 @@ impl<W: Way> Reading<W> {
             let refused = |error: io::Error| Refusal::Unavailable(lock_refused(range.bytes, &error));
             for thread in &opened[..different] {
                 if !way.lock(&thread.shared).map_err(refused)? && pinned.is_none() {
-                    let mapping = Mapping::new(&open_plain(task)?, range, MapFlags::SHARED).map_err(at("mmap(2)"))?;
+                    let mapping =
+                        Mapping::new(&open_plain(task.place())?, range, MapFlags::SHARED).map_err(at("mmap(2)"))?;
                     mapping.lock().map_err(refused)?;
                     *pinned = Some(mapping);
                 }
@@ -209,7 +219,7 @@ fn sweep<W: Way>(way: &W, task: &Task, rooms: &mut [Room], opened: &mut [Opened<
         }
         return Ok(());
     }
-    let file = open_plain(task)?;
+    let file = open_plain(task.place())?;
     let mut buffer = Buffer::new(block as usize).map_err(warming())?;
     let mut nothing = ();
     let mut access = Positional::<PreadCall>::WAY.access(&file, &mut nothing, &mut buffer);
@@ -352,7 +362,7 @@ impl<W: Way> Team<'_, W> {
 
     fn open(&self, thread: u32, buffer: &mut Buffer) -> Result<Opened<W>, Fault> {
         let shared = if self.task.is_shared() {
-            let mine = (thread == 0).then(|| self.way.open(self.task).map(Arc::new)).transpose();
+            let mine = (thread == 0).then(|| self.way.open(self.task.place()).map(Arc::new)).transpose();
             if let Ok(Some(shared)) = &mine {
                 let others = self.task.job.threads as usize - 1;
                 self.common
@@ -367,7 +377,7 @@ impl<W: Way> Team<'_, W> {
                 None => given().ok_or_else(|| Fault::new("the thread that opens the shared file failed"))?,
             }
         } else {
-            Arc::new(self.way.open(self.task)?)
+            Arc::new(self.way.open(self.task.place())?)
         };
         Ok(Opened { own: self.way.own(&shared, buffer)?, shared })
     }

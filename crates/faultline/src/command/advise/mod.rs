@@ -1,29 +1,34 @@
-//! `faultline advise`: what to change about how a command reaches the file that matters to it. The command is recorded, what it
+//! `faultline advise`: what to change about how a command reaches the file, or the files, that matter to it. The command is recorded, what it
 //! did is replayed by other methods, and both are measured side by side.
 
+mod files;
+
 use std::{
+    collections::BTreeSet,
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
+    sync::{Arc, atomic::AtomicBool},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Context, Result, anyhow, bail};
 use lab::{
+    Named,
     execute::ROUNDS_MAX,
     trace::{self, NotRecorded, Recording, TraceFile},
 };
 use schema::{
     Arm, Consume, Experiment, Fill, State,
     advice::AdviceReason,
-    advised::{Advised, OtherReached, Pattern, Reach},
+    advised::{Advised, Group, Pattern, Reach},
     command::{self, Spec},
-    counted::Bin,
     experiment::TraceAsked,
     observation::{Access, Means},
     trace::{Exact, FileSummary, Summary, Traced},
 };
+
+use files::{Matters, Together, sizes};
 
 use crate::{
     cli::AdviseArgs,
@@ -40,15 +45,16 @@ const ARMS: [&str; 6] = ["pread", "mmap", "mmap+random", "mmap+sequential", "mma
 const HINTS: [&str; 2] = ["random", "sequential"];
 /// Of small accesses in order: fewer calls.
 const BUFFERED_ARM: &str = "pread+buffer_kib=128";
+/// The least window of read-ahead is larger on nearly every disk.
+const SMALL_FILE_BYTES: u64 = 64 << 10;
+/// Needs a ring for each file.
+const ARM_OF_ONE_FILE: &str = "uring";
 /// For accesses that allow it.
 const ALIGNED_ARM: &str = "direct";
 const ALIGNMENT: u64 = 4096;
 
-/// Of all bytes that are reached: a file with less is not worth a word.
-const SMALL: f64 = 0.01;
-/// Other files that a record names, and lengths of accesses, of more of which neighbours are taken together.
+/// Other files that a record names.
 const OTHERS: usize = 20;
-const SIZES: usize = 64;
 
 pub fn run(args: &AdviseArgs) -> Result<Exit> {
     args.output.check()?;
@@ -68,14 +74,16 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
     let line = Line::new(args.output.quiet);
     announce(args);
     let known = match (&args.trace, &args.file) {
-        (Some(trace), Some(file)) => Known::of_trace(trace, file)?,
+        (Some(trace), Some(file)) => Known::of_trace(trace, file, &interrupted)?,
         _ => Known::recorded(args, &interrupted, &line)?,
     };
-    args.output.spare(&known.file)?;
+    let subject = Subject::of_named(&known.files, &[], false, &interrupted)?;
+    let holds = |path: &Path| subject.target.named.as_ref().is_some_and(|it| it.holds(path));
+    args.output.spare_all(holds)?;
     if let Some(path) = &args.save_trace {
-        if fs::canonicalize(path).is_ok_and(|it| it == known.file) {
+        if holds(path) {
             return Err(UsageError(format!(
-                "{} is the file that the command reads; it is never changed",
+                "{} is a file that the command reads; it is never changed",
                 path.display()
             ))
             .into());
@@ -83,14 +91,10 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
         output::write_bytes(path, &known.trace.bytes()?, args.output.force)?;
     }
     if !args.output.quiet {
-        output::note(&format!(
-            "the file that matters is {}; it is evicted before each cold start",
-            known.file.display()
-        ));
+        output::note(&known.says());
     }
     let experiment = experiment(args, &known)?;
     experiment.validate().map_err(|(_, message)| UsageError(message))?;
-    let subject = Subject::of_named(std::slice::from_ref(&known.file), &[], false, &interrupted)?;
     let store = output::store(&args.output);
     let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, measure::BUDGET);
     let traces = [known.trace];
@@ -167,24 +171,40 @@ fn measured_states(args: &AdviseArgs) -> Vec<State> {
 struct Known {
     trace: TraceFile,
     traced: Traced,
-    file: PathBuf,
+    files: Vec<PathBuf>,
     recorded: Arm,
     is_aligned: bool,
     advised: Advised,
 }
 
 impl Known {
-    /// By a trace that there is.
-    fn of_trace(trace: &Path, file: &Path) -> Result<Known> {
+    /// By a trace that there is: of a file, or of those below a folder. What is opened was found where the user said, and not
+    /// by the paths of the trace.
+    fn of_trace(trace: &Path, file: &Path, interrupted: &Arc<AtomicBool>) -> Result<Known> {
         let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
         let trace = TraceFile::open(trace).map_err(usage)?;
         let file = fs::canonicalize(file).with_context(|| format!("cannot open {}", file.display()))?;
         let summary = summary(&trace)?;
-        let place = trace.of_file(None, &file).map_err(usage)?.file as usize;
-        Known::of(trace, &summary, place, file, None)
+        let place = match file.is_dir() {
+            false => trace.of_file(None, &file).map_err(usage)?.file as usize,
+            true => {
+                let below = Named::gather(&[], std::slice::from_ref(&file), true, interrupted)?;
+                let below: BTreeSet<String> = below.files().into_iter().collect();
+                let found = |path: &str| below.contains(path) && files::is_own(path);
+                let none = || anyhow!("the trace reaches no file below {}", file.display());
+                match files::matters(&summary, found).map_err(|_| usage(none()))? {
+                    Matters::One(place) => place,
+                    Matters::Several(places) => {
+                        return Known::together(files::together(&trace, &summary, &places, None)?);
+                    }
+                }
+            }
+        };
+        let path = if file.is_dir() { PathBuf::from(&summary.files[place].file.path) } else { file };
+        Known::of(trace, &summary, place, path, None)
     }
 
-    /// By running it: once for its calls, and once more for the pages of its mapping, if the file that matters is mapped.
+    /// By running it: once for its calls, and once more for the pages of its mappings, if what matters is mapped.
     fn recorded(args: &AdviseArgs, interrupted: &AtomicBool, line: &Line) -> Result<Known> {
         let record = |files: &[PathBuf], exact| {
             let asked = Recording { command: &args.command, files, exact, limit: None, by: Means::ALL };
@@ -198,30 +218,47 @@ impl Known {
                 why => anyhow::Error::from(why),
             })
         };
+        let exactly = |files: &[PathBuf]| {
+            line.show("recording every page that the command touches", 0.0);
+            record(files, Some(args.exact_budget)).map(|it| it.trace)
+        };
         line.show("recording the command", 0.0);
         let began = SystemTime::now();
         let trace = record(&[], None)?.trace;
         let all = summary(&trace)?;
-        let (place, file) = matters(&all)?;
-        let counts = all.files[place].file.counts.clone().unwrap_or_default();
-        if changed_since(&file, began) {
+        let matter = files::matters(&all, files::is_own)?;
+        let path = |place: usize| PathBuf::from(&all.files[place].file.path);
+        if let Some(changed) = matter.places().iter().map(|it| path(*it)).find(|it| changed_since(it, began)) {
             bail!(
                 "the command writes to {}, and a file that changes cannot be measured again and again; try it on one that it \
                  only reads",
-                file.display()
+                changed.display()
             );
         }
-        let all_bytes = all.files.iter().map(reached).sum();
-        let others = others(&all, place, all_bytes);
-        let mut known = match analysis::ways(&counts).mappings {
-            false => Known::of(trace, &all, place, file, None)?,
-            true => {
-                line.show("recording every page that the command touches", 0.0);
-                let trace = record(std::slice::from_ref(&file), Some(args.exact_budget))?.trace;
-                let exact = summary(&trace)?;
-                let place = exact.files.iter().position(|it| Path::new(&it.file.path) == file);
-                let place = place.ok_or_else(|| anyhow!("the command did not reach {} again", file.display()))?;
-                Known::of(trace, &exact, place, file, Some(counts))?
+        let all_bytes = all.files.iter().map(files::reached).fold(0, u64::saturating_add);
+        let others = files::others(&all, &matter, all_bytes);
+        let mut known = match &matter {
+            Matters::One(place) => {
+                let (place, file) = (*place, path(*place));
+                let counts = all.files[place].file.counts.clone().unwrap_or_default();
+                match analysis::ways(&counts).mappings {
+                    false => Known::of(trace, &all, place, file, None)?,
+                    true => {
+                        let trace = exactly(std::slice::from_ref(&file))?;
+                        let exact = summary(&trace)?;
+                        let place = exact.files.iter().position(|it| Path::new(&it.file.path) == file);
+                        let place =
+                            place.ok_or_else(|| anyhow!("the command did not reach {} again", file.display()))?;
+                        Known::of(trace, &exact, place, file, Some(counts))?
+                    }
+                }
+            }
+            Matters::Several(places) => {
+                let exact = match &files::recordable(&all, places)[..] {
+                    [] => None,
+                    files => Some(exactly(files)?),
+                };
+                Known::together(files::together(&trace, &all, places, exact.as_ref())?)?
             }
         };
         line.done();
@@ -229,6 +266,45 @@ impl Known {
         known.advised.others_left_out = others.len().saturating_sub(OTHERS) as u64;
         known.advised.others = others.into_iter().take(OTHERS).collect();
         Ok(known)
+    }
+
+    fn together(of: Together) -> Result<Known> {
+        let Together { trace, files, folder, counts, reach, group, pattern } = of;
+        let traced = match (trace.of_all(), &reach) {
+            (Ok(traced), _) => traced.clone(),
+            (Err(_), Reach::UnseenMapping { why }) => {
+                bail!("which pages of the files below {} the command touches is not known: {why}", folder.display())
+            }
+            (Err(why), _) => return Err(why),
+        };
+        let recorded = recorded(Some(&counts), &pattern, &reach).parse::<Arm>().map_err(|why| anyhow!(why))?;
+        let advised = Advised {
+            file: folder.display().to_string(),
+            group: Some(group),
+            states: Vec::new(),
+            digest: trace.digest.clone(),
+            recorder: trace.header.recorder.clone(),
+            coverage: trace.header.coverage,
+            recorded: recorded.name.clone(),
+            pattern,
+            reach,
+            others: Vec::new(),
+            others_left_out: 0,
+            all_bytes: None,
+            once: false,
+        };
+        Ok(Known { trace, traced, files, recorded, is_aligned: false, advised })
+    }
+
+    /// What is evicted.
+    fn says(&self) -> String {
+        let file = &self.advised.file;
+        match &self.advised.group {
+            None => format!("the file that matters is {file}; it is evicted before each cold start"),
+            Some(Group { files, .. }) => {
+                format!("what matters is {files} files below {file}; they are evicted before each cold start")
+            }
+        }
     }
 
     /// `counts`: of an execution that was watched and not changed. One whose pages are recorded is given other advice than the
@@ -263,6 +339,7 @@ impl Known {
         };
         let advised = Advised {
             file: file.display().to_string(),
+            group: None,
             states: Vec::new(),
             digest: trace.digest.clone(),
             recorder: summary.recorder.clone(),
@@ -278,7 +355,7 @@ impl Known {
         let is_whole =
             |it: &schema::trace::Access| it.offset.is_multiple_of(ALIGNMENT) && it.bytes.is_multiple_of(ALIGNMENT);
         let is_aligned = trace.accesses()?.iter().filter(|it| it.file == traced.file).all(is_whole);
-        Ok(Known { trace, traced, file, recorded, is_aligned, advised })
+        Ok(Known { trace, traced, files: vec![file], recorded, is_aligned, advised })
     }
 }
 
@@ -296,45 +373,6 @@ fn summary(trace: &TraceFile) -> Result<Summary> {
     Ok(analysis::summary(&trace.header, &trace.digest, &trace.accesses()?))
 }
 
-/// Bytes that calls delivered or that were mapped, but for programs and their libraries.
-fn reached(of: &FileSummary) -> u64 {
-    let counts = of.file.counts.clone().unwrap_or_default();
-    let is_code = counts.mappings.iter().any(|it| it.executable);
-    let mapped = if is_code { 0 } else { counts.mapped_bytes() };
-    if is_code { 0 } else { of.bytes.saturating_add(mapped) }
-}
-
-/// What nearly every program reads when it starts: libraries, their configuration, the words of a language.
-fn is_of_the_system(path: &str) -> bool {
-    const FOLDERS: [&str; 9] =
-        ["/usr/lib", "/lib", "/usr/libexec", "/etc", "/usr/share/locale", "/proc", "/sys", "/dev", "/nix/store"];
-    // /usr/lib64, of another architecture.
-    const BITS: [&str; 3] = ["32", "64", "x32"];
-    let path = Path::new(path);
-    let of_bits = |folder: &str| BITS.iter().any(|it| path.starts_with(format!("{folder}{it}")));
-    FOLDERS.iter().any(|it| path.starts_with(it)) || ["/usr/lib", "/lib"].into_iter().any(of_bits)
-}
-
-/// The file with the most bytes reached, by its place in the table.
-fn matters(all: &Summary) -> Result<(usize, PathBuf)> {
-    let regular = |path: &str| fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() > 0);
-    let is_own = |it: &FileSummary| !is_of_the_system(&it.file.path) && regular(&it.file.path);
-    let most = all.files.iter().enumerate().filter(|(_, it)| reached(it) > 0 && is_own(it));
-    let (place, file) = most.max_by_key(|(_, it)| reached(it)).ok_or_else(|| {
-        anyhow!("the command reads no regular file beside those of the system, so there is nothing to advise about; try one that does")
-    })?;
-    Ok((place, PathBuf::from(&file.file.path)))
-}
-
-/// The others, by how much of them is reached.
-fn others(all: &Summary, place: usize, all_bytes: u64) -> Vec<OtherReached> {
-    let of = |it: &FileSummary| OtherReached { path: it.file.path.clone(), bytes: reached(it) };
-    let others = all.files.iter().enumerate().filter(|(at, _)| *at != place).map(|(_, it)| of(it));
-    let mut others: Vec<OtherReached> = others.filter(|it| it.bytes as f64 > SMALL * all_bytes as f64).collect();
-    others.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.path.cmp(&b.path)));
-    others
-}
-
 fn reach(of: &FileSummary) -> Reach {
     // What was imported has calls alone.
     let Some(counts) = &of.file.counts else { return Reach::Calls };
@@ -347,25 +385,6 @@ fn reach(of: &FileSummary) -> Reach {
             why: of.file.inexact.as_ref().map_or_else(|| "they were not recorded".into(), ToString::to_string),
         },
     }
-}
-
-/// Lengths of accesses as a record has them, those of the most accesses first. Of more than it has room for, neighbours
-/// together: the access in the middle stays about where it is.
-fn sizes(all: &[(u64, u64)]) -> Vec<Bin> {
-    if all.len() <= SIZES {
-        return all.iter().map(|&(value, events)| Bin { value, events }).collect();
-    }
-    let mut ascending = all.to_vec();
-    ascending.sort_unstable();
-    let most = ascending.iter().map(|it| it.1).sum::<u64>() / SIZES as u64;
-    let mut bins: Vec<Bin> = Vec::new();
-    for (value, events) in ascending {
-        match bins.last_mut().filter(|it| it.events + events <= most) {
-            Some(bin) => *bin = Bin { value, events: bin.events + events },
-            None => bins.push(Bin { value, events }),
-        }
-    }
-    bins
 }
 
 /// The arm that does what the command did.
@@ -454,17 +473,21 @@ fn replay(known: &Known, state: State, consumes: &[Consume], is_switched: bool) 
     let recorded = known.recorded.short_name();
     let pattern = &known.advised.pattern;
     let (order, touched) = (pattern.in_order_share(), pattern.touched_share());
+    let group = known.advised.group.as_ref();
+    // The first fault of a file brings all of it in.
+    let is_small = group.is_some_and(|it| it.median_bytes < SMALL_FILE_BYTES);
     // Cold, passes are slow, and what brings in more than is touched cannot be the answer; nor, cached, can the device.
     let in_vain = |arm: &str| match (state, arm) {
-        (State::Cold, "mmap+populate-read") => touched < Pattern::LITTLE,
+        (State::Cold, "mmap+populate-read") => is_small || touched < Pattern::LITTLE,
         (State::Cold, arm) if arm.ends_with("+sequential") => order < Pattern::ANYWHERE,
         (State::Cold, arm) if arm.ends_with("+random") => order > Pattern::IN_ORDER && touched > Pattern::LITTLE,
         (State::Cached, ALIGNED_ARM) => true,
         _ => false,
     };
-    let is_tried = |it: &&str| *it != recorded && !in_vain(it);
+    let is_tried = |it: &&str| *it != recorded && !in_vain(it) && !(group.is_some() && *it == ARM_OF_ONE_FILE);
     let hinted = hinted(known, state, is_switched);
-    let buffered = pattern.is_small_in_order().then_some(BUFFERED_ARM);
+    let in_parts = group.is_none_or(|it| it.is_in_parts(pattern));
+    let buffered = (pattern.is_small_in_order() && in_parts).then_some(BUFFERED_ARM);
     let hinted = hinted.iter().map(String::as_str);
     let others = ARMS.into_iter().chain(hinted).chain(buffered).chain(also).filter(is_tried);
     let arms: Vec<String> = std::iter::once(recorded).chain(others).map(|it| format!("{it:?}")).collect();
@@ -503,44 +526,5 @@ fn outcome(measured: &RunResult) -> Exit {
     match measured.outcome() {
         Exit::NothingDecided if advice.iter().all(|it| it.because.iter().any(is_lost)) => Exit::EveryPassFailed,
         other => other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_many_lengths_the_access_in_the_middle_stays_where_it_is() {
-        // The most frequent ones are not the most.
-        let small = (1..=64).map(|it| (it, 3));
-        let large = (100_000..110_000).map(|it| (it, 1));
-        let bins = sizes(&small.clone().chain(large).collect::<Vec<_>>());
-        assert_eq!(bins.iter().map(|it| it.events).sum::<u64>(), 64 * 3 + 10_000);
-        assert!(bins.len() <= 2 * SIZES, "{}", bins.len());
-        let pattern = Pattern {
-            file_bytes: 1 << 30,
-            accesses: 10_192,
-            bytes: 1 << 30,
-            page_bytes: 4096,
-            distinct_pages: 1 << 18,
-            in_order: 10_191,
-            threads: 1,
-            mappings: 0,
-            sizes: bins,
-        };
-        assert!((pattern.access_bytes() - 104_904.0).abs() < 200.0, "{}", pattern.access_bytes());
-        assert!(!pattern.is_small_in_order());
-        assert_eq!(sizes(&small.collect::<Vec<_>>()).len(), 64);
-    }
-
-    #[test]
-    fn a_folder_whose_name_begins_as_one_of_the_system_is_none() {
-        let of_system =
-            ["/lib/a.so", "/usr/lib64/a.so", "/usr/libx32/a.so", "/usr/libexec/a", "/etc/ld.so.cache", "/dev/x"];
-        assert!(of_system.into_iter().all(is_of_the_system));
-        let own =
-            ["/library/a.db", "/libs/a.db", "/usr/library/a.db", "/etcetera/a.db", "/usr/share/dict/words", "/home/a"];
-        assert!(!own.into_iter().any(is_of_the_system));
     }
 }

@@ -1,0 +1,406 @@
+//! Which files of a command matter: one, or several that it reaches alike; and one trace of all their accesses.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Result, anyhow};
+use lab::trace::TraceFile;
+use schema::{
+    advised::{Group, OtherReached, Pattern, Reach},
+    counted::Bin,
+    observation,
+    trace::{Access, Exact, FileSummary, Header, LeftOut, Summary, TracedFile, Via},
+};
+use sys::follow::MAPPING_BYTES_MIN;
+
+/// Of all bytes that are reached: a file with less is not worth a word.
+const SMALL: f64 = 0.01;
+/// Of the bytes of a command's own files: one with more matters alone.
+const MOST: f64 = 0.5;
+/// Of the bytes of files that are reached alike: a folder with less does not have them all.
+const NEARLY_ALL: f64 = 0.99;
+/// A hint that fewer of the files got is an exception.
+const USUAL_HINT: f64 = 0.5;
+/// Lengths of accesses that a record has; of more, neighbours are taken together.
+const SIZES: usize = 64;
+
+/// Files by their places in the table of a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Matters {
+    One(usize),
+    /// Two or more.
+    Several(Vec<usize>),
+}
+
+impl Matters {
+    pub(super) fn places(&self) -> &[usize] {
+        match self {
+            Matters::One(place) => std::slice::from_ref(place),
+            Matters::Several(places) => places,
+        }
+    }
+}
+
+/// Bytes that calls delivered or that were mapped, but for programs and their libraries.
+pub(super) fn reached(of: &FileSummary) -> u64 {
+    let counts = of.file.counts.clone().unwrap_or_default();
+    let is_code = counts.mappings.iter().any(|it| it.executable);
+    let mapped = if is_code { 0 } else { counts.mapped_bytes() };
+    if is_code { 0 } else { of.bytes.saturating_add(mapped) }
+}
+
+/// What nearly every program reads when it starts: libraries, their configuration, the words of a language.
+fn is_of_the_system(path: &str) -> bool {
+    const FOLDERS: [&str; 9] =
+        ["/usr/lib", "/lib", "/usr/libexec", "/etc", "/usr/share/locale", "/proc", "/sys", "/dev", "/nix/store"];
+    // /usr/lib64, of another architecture.
+    const BITS: [&str; 3] = ["32", "64", "x32"];
+    let path = Path::new(path);
+    let of_bits = |folder: &str| BITS.iter().any(|it| path.starts_with(format!("{folder}{it}")));
+    FOLDERS.iter().any(|it| path.starts_with(it)) || ["/usr/lib", "/lib"].into_iter().any(of_bits)
+}
+
+/// A regular file with something in it that is none of the system's.
+pub(super) fn is_own(path: &str) -> bool {
+    !is_of_the_system(path) && fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() > 0)
+}
+
+/// The file with the most bytes reached, if it has most of all; else those that are reached as most bytes are: by calls, or
+/// through mappings.
+pub(super) fn matters(all: &Summary, is_own: impl Fn(&str) -> bool) -> Result<Matters> {
+    let own: Vec<(usize, u64)> = all
+        .files
+        .iter()
+        .enumerate()
+        .map(|(place, it)| (place, if is_own(&it.file.path) { reached(it) } else { 0 }))
+        .filter(|(_, bytes)| *bytes > 0)
+        .collect();
+    let &(most, bytes) = own.iter().max_by_key(|it| it.1).ok_or_else(|| {
+        anyhow!("the command reads no regular file beside those of the system, so there is nothing to advise about; try one that does")
+    })?;
+    let sum = |of: &[(usize, u64)]| of.iter().map(|it| it.1 as f64).sum::<f64>();
+    if bytes as f64 > MOST * sum(&own) {
+        return Ok(Matters::One(most));
+    }
+    let reached_by = |mapped: bool| -> Vec<(usize, u64)> {
+        own.iter().filter(|(place, _)| maps(&all.files[*place]) == Some(mapped)).copied().collect()
+    };
+    let [calls, mappings] = [false, true].map(reached_by);
+    let mut alike = if sum(&mappings) > sum(&calls) { mappings } else { calls };
+    // A configuration of some bytes is no part of the tree that is searched.
+    let path = |place: usize| Path::new(&all.files[place].file.path);
+    let folder = folder(alike.iter().map(|it| (path(it.0), it.1)));
+    alike.retain(|it| path(it.0).starts_with(&folder));
+    Ok(match alike.len() {
+        0 | 1 => Matters::One(most),
+        _ => Matters::Several(alike.into_iter().map(|it| it.0).collect()),
+    })
+}
+
+/// Whether a file is reached through mappings, or by calls; nothing where it is both, or neither.
+fn maps(of: &FileSummary) -> Option<bool> {
+    // What was imported has calls alone.
+    let Some(counts) = &of.file.counts else { return Some(false) };
+    let ways = analysis::ways(counts);
+    (ways.calls != ways.mappings).then_some(ways.mappings)
+}
+
+/// The others, by how much of them is reached.
+pub(super) fn others(all: &Summary, matter: &Matters, all_bytes: u64) -> Vec<OtherReached> {
+    let matter: BTreeSet<usize> = matter.places().iter().copied().collect();
+    let of = |it: &FileSummary| OtherReached { path: it.file.path.clone(), bytes: reached(it) };
+    let others = all.files.iter().enumerate().filter(|(at, _)| !matter.contains(at)).map(|(_, it)| of(it));
+    let mut others: Vec<OtherReached> = others.filter(|it| it.bytes as f64 > SMALL * all_bytes as f64).collect();
+    others.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.path.cmp(&b.path)));
+    others
+}
+
+/// Mapped files whose pages can be recorded.
+pub(super) fn recordable(all: &Summary, places: &[usize]) -> Vec<PathBuf> {
+    let of = places.iter().map(|&place| &all.files[place]).filter(|it| maps(it) == Some(true));
+    let path = |it: &FileSummary| PathBuf::from(&it.file.path);
+    of.map(path).filter(|it| fs::metadata(it).is_ok_and(|it| it.len() >= MAPPING_BYTES_MIN)).collect()
+}
+
+/// Several files with all their accesses.
+pub(super) struct Together {
+    pub(super) trace: TraceFile,
+    pub(super) files: Vec<PathBuf>,
+    pub(super) folder: PathBuf,
+    /// As one.
+    pub(super) counts: observation::Access,
+    pub(super) reach: Reach,
+    pub(super) group: Group,
+    pub(super) pattern: Pattern,
+}
+
+/// Files that are reached alike, from a trace of all files, and one of the pages of those whose pages can be recorded.
+pub(super) fn together(
+    trace: &TraceFile,
+    all: &Summary,
+    places: &[usize],
+    exact: Option<&TraceFile>,
+) -> Result<Together> {
+    let seen = exact.unwrap_or(trace);
+    let maps = places.iter().any(|&place| maps(&all.files[place]) == Some(true));
+    let mut table: Vec<TracedFile> = places.iter().map(|&place| all.files[place].file.clone()).collect();
+    let by_path: HashMap<String, usize> = table.iter().enumerate().map(|(at, it)| (it.path.clone(), at)).collect();
+    let to: Vec<Option<usize>> = seen.header.files.iter().map(|it| by_path.get(&it.path).copied()).collect();
+    for (of, at) in seen.header.files.iter().zip(&to) {
+        if let Some(at) = at {
+            (table[*at].exact, table[*at].inexact) = (of.exact, of.inexact.clone());
+        }
+    }
+    let via = if maps { Via::Mapping } else { Via::Call };
+    let recorded = seen.accesses()?;
+    let own = recorded.iter().filter(|it| it.via == via);
+    let own = own.filter_map(|it| Some(Access { file: (*to.get(it.file as usize)?)? as u32, ..*it }));
+    let mut files = Vec::new();
+    for it in &table {
+        let path = PathBuf::from(&it.path);
+        files.push((fs::metadata(&path)?.len(), path));
+    }
+    let whole = |at: usize| -> bool {
+        let mapped = table[at].counts.as_ref().map_or(0, observation::Access::mapped_bytes);
+        let bytes = files[at].0;
+        maps && table[at].exact == Exact::None && bytes < MAPPING_BYTES_MIN && mapped >= bytes
+    };
+    let is_whole: Vec<bool> = (0..table.len()).map(whole).collect();
+    let accesses = with_whole(own, &is_whole, |at| files[at].0);
+    let mut counts = observation::Access::default();
+    table.iter().filter_map(|it| it.counts.as_ref()).for_each(|it| counts.add(it));
+    counts.hints.retain(|_, times| *times as f64 >= USUAL_HINT * table.len() as f64);
+    let unseen = table.iter().zip(&is_whole).find(|(it, whole)| maps && !**whole && it.exact == Exact::None);
+    let reach = match unseen {
+        Some((it, _)) => Reach::UnseenMapping { why: why_unseen(it) },
+        None if maps => Reach::Mapping,
+        None => Reach::Calls,
+    };
+    let mut sizes: Vec<u64> = files.iter().map(|it| it.0).collect();
+    sizes.sort_unstable();
+    let touched_whole = is_whole.iter().filter(|it| **it).count() as u64;
+    let group = Group {
+        files: files.len() as u64,
+        median_bytes: sizes.get(sizes.len() / 2).copied().unwrap_or(0),
+        opens: counts.opens,
+        touched_whole,
+    };
+    let trace = of_their_own(trace, seen, table, &accesses, touched_whole)?;
+    let pattern = pattern(&analysis::summary(&trace.header, &trace.digest, &accesses), &accesses, sizes.iter().sum());
+    let (lengths, files): (Vec<u64>, Vec<PathBuf>) = files.into_iter().unzip();
+    let folder = folder(files.iter().zip(&lengths).map(|(it, bytes)| (it.as_path(), *bytes)));
+    Ok(Together { folder, trace, files, counts, reach, group, pattern })
+}
+
+fn why_unseen(of: &TracedFile) -> String {
+    let why = of.inexact.as_ref().map_or_else(|| "they were not recorded".into(), ToString::to_string);
+    format!("{}: {why}", of.path)
+}
+
+/// Files that count as touched whole, in the order in which they were first reached among the others.
+fn with_whole(recorded: impl Iterator<Item = Access>, is_whole: &[bool], bytes: impl Fn(usize) -> u64) -> Vec<Access> {
+    let (mut accesses, mut next) = (Vec::new(), 0);
+    let touch = |at: usize| Access { via: Via::Mapping, ..Access::call(at as u32, 0, bytes(at)) };
+    for access in recorded.filter(|it| !is_whole[it.file as usize]) {
+        while next < access.file as usize {
+            accesses.extend(is_whole[next].then(|| touch(next)));
+            next += 1;
+        }
+        accesses.push(access);
+    }
+    accesses.extend((next..is_whole.len()).filter(|&at| is_whole[at]).map(touch));
+    accesses
+}
+
+fn of_their_own(
+    trace: &TraceFile,
+    seen: &TraceFile,
+    table: Vec<TracedFile>,
+    accesses: &[Access],
+    touched_whole: u64,
+) -> Result<TraceFile> {
+    let LeftOut { other_files, .. } = trace.header.left_out;
+    let kept = accesses.len() as u64;
+    let recorded = trace.of_all().map_or(0, |it| it.accesses);
+    let left_out = LeftOut { other_files: other_files + recorded.saturating_sub(kept), ..trace.header.left_out };
+    let mut run = trace.header.run.clone();
+    let note = format!("mapped files of less than 1 MiB count as touched whole: {touched_whole}");
+    // A trace that was saved says so already.
+    if let Some(run) = run.as_mut().filter(|it| touched_whole > 0 && !it.notes.contains(&note)) {
+        run.notes.push(note);
+    }
+    let coverage = trace.header.coverage.min(seen.header.coverage);
+    let header = Header { coverage, run, ..Header::new(&trace.header.recorder, table, left_out) };
+    TraceFile::made(&header, accesses)
+}
+
+/// Of all files together.
+fn pattern(summary: &Summary, accesses: &[Access], file_bytes: u64) -> Pattern {
+    let sum = |of: fn(&FileSummary) -> u64| summary.files.iter().map(of).fold(0, u64::saturating_add);
+    let (mut begun, mut at_start) = (vec![false; summary.files.len()], 0);
+    let (mut threads, mut sizes) = (BTreeSet::new(), HashMap::<u64, u64>::new());
+    for access in accesses {
+        let is_first = !std::mem::replace(&mut begun[access.file as usize], true);
+        at_start += u64::from(is_first && access.offset == 0);
+        threads.insert(access.thread);
+        *sizes.entry(access.bytes).or_default() += 1;
+    }
+    let mut lengths: Vec<(u64, u64)> = sizes.into_iter().collect();
+    lengths.sort_by_key(|it| (std::cmp::Reverse(it.1), it.0));
+    Pattern {
+        file_bytes,
+        accesses: accesses.len() as u64,
+        bytes: sum(|it| it.bytes),
+        page_bytes: summary.files.first().map_or(1, |it| it.page_bytes),
+        distinct_pages: sum(|it| it.distinct_pages),
+        in_order: sum(|it| it.in_order).saturating_add(at_start),
+        threads: threads.len() as u64,
+        mappings: sum(|it| it.file.mappings),
+        sizes: self::sizes(&lengths),
+    }
+}
+
+/// The deepest that has nearly all bytes of some files.
+fn folder<'a>(files: impl Iterator<Item = (&'a Path, u64)> + Clone) -> PathBuf {
+    let all: f64 = files.clone().map(|it| it.1 as f64).sum();
+    let mut folders: BTreeMap<&Path, f64> = BTreeMap::new();
+    for (path, bytes) in files {
+        path.ancestors().skip(1).for_each(|it| *folders.entry(it).or_default() += bytes as f64);
+    }
+    let with_nearly_all = folders.into_iter().filter(|(_, bytes)| *bytes >= NEARLY_ALL * all);
+    let deepest = with_nearly_all.max_by_key(|(path, _)| path.components().count());
+    deepest.map_or_else(|| PathBuf::from("/"), |it| it.0.to_path_buf())
+}
+
+/// Lengths of accesses as a record has them, those of the most accesses first. Of more than it has room for, neighbours
+/// together: the access in the middle stays about where it is.
+pub(super) fn sizes(all: &[(u64, u64)]) -> Vec<Bin> {
+    if all.len() <= SIZES {
+        return all.iter().map(|&(value, events)| Bin { value, events }).collect();
+    }
+    let mut ascending = all.to_vec();
+    ascending.sort_unstable();
+    let most = ascending.iter().map(|it| it.1).sum::<u64>() / SIZES as u64;
+    let mut bins: Vec<Bin> = Vec::new();
+    for (value, events) in ascending {
+        match bins.last_mut().filter(|it| it.events + events <= most) {
+            Some(bin) => *bin = Bin { value, events: bin.events + events },
+            None => bins.push(Bin { value, events }),
+        }
+    }
+    bins
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::observation::MappingCount;
+
+    use super::*;
+
+    fn file(path: &str, read: u64, mapped: u64) -> FileSummary {
+        let mut counts = observation::Access { opens: 1, ..observation::Access::default() };
+        if read > 0 {
+            counts.count_call("read", read, read, true);
+        }
+        if mapped > 0 {
+            counts.count_mapping(&MappingCount { count: 1, bytes: mapped, ..MappingCount::default() });
+        }
+        FileSummary {
+            file: TracedFile { path: path.into(), counts: Some(counts), ..TracedFile::default() },
+            accesses: u64::from(read > 0),
+            touched: 0,
+            threads: 1,
+            bytes: read,
+            distinct_pages: 1,
+            page_bytes: 4096,
+            in_order: 0,
+            end_bytes: read,
+            sizes: Vec::new(),
+        }
+    }
+
+    fn of(files: Vec<FileSummary>) -> Result<Matters> {
+        let (digest, recorder) = ("d".into(), "test".into());
+        let all = Summary { digest, recorder, coverage: 1.0, run: None, files, left_out: LeftOut::default() };
+        matters(&all, |path| path.starts_with("/own"))
+    }
+
+    #[test]
+    fn a_file_with_most_of_the_bytes_matters_alone_and_else_those_that_are_reached_as_most_bytes_are() {
+        let large = file("/own/a", 600, 0);
+        assert_eq!(of(vec![file("/own/b", 500, 0), large.clone()]).unwrap(), Matters::One(1));
+        assert_eq!(of(vec![file("/own/b", 600, 0), large.clone()]).unwrap(), Matters::Several(vec![0, 1]));
+        assert_eq!(of(vec![file("/sys/b", 6000, 0), large.clone()]).unwrap(), Matters::One(1), "none of its own");
+        let tree: Vec<FileSummary> = (0..9).map(|it| file(&format!("/own/{it}"), 0, 100)).collect();
+        let all = [&[file("/own/list", 300, 0)], &tree[..], &[file("/own/both", 90, 90)]].concat();
+        assert_eq!(of(all).unwrap(), Matters::Several((1..10).collect()), "one is read, and one is both");
+        // Of two that are reached otherwise, the larger one.
+        assert_eq!(of(vec![file("/own/a", 100, 0), file("/own/b", 0, 100)]).map(|it| it.places().len()).unwrap(), 1);
+        assert!(of(vec![file("/sys/b", 6000, 0)]).is_err());
+        assert!(of(Vec::new()).is_err());
+    }
+
+    #[test]
+    fn small_mapped_files_are_touched_whole_in_the_order_in_which_they_were_reached() {
+        let page = |file: u32, at: u64| Access { via: Via::Mapping, ..Access::call(file, at * 4096, 4096) };
+        let recorded = [page(2, 7), page(4, 0), page(2, 3)];
+        let accesses = with_whole(recorded.into_iter(), &[true, true, false, true, false, true], |at| at as u64 + 1);
+        let whole = |file: u32| Access { via: Via::Mapping, ..Access::call(file, 0, u64::from(file) + 1) };
+        assert_eq!(accesses, [whole(0), whole(1), page(2, 7), whole(3), page(4, 0), page(2, 3), whole(5)]);
+    }
+
+    #[test]
+    fn files_are_below_the_deepest_folder_with_nearly_all_their_bytes() {
+        let of = |files: &[(&str, u64)]| folder(files.iter().map(|it| (Path::new(it.0), it.1)));
+        assert_eq!(of(&[("/a/b/c", 5), ("/a/b/d/e", 5), ("/a/b/cc/f", 5)]), Path::new("/a/b"));
+        assert_eq!(of(&[("/a/b", 5), ("/c/d", 5)]), Path::new("/"));
+        assert_eq!(of(&[("/a/bc/d", 5), ("/a/b/d", 5)]), Path::new("/a"));
+        assert_eq!(of(&[("/home/.config", 9), ("/a/b/c", 500), ("/a/b/d", 500)]), Path::new("/a/b"));
+        assert_eq!(of(&[("/home/.config", 20), ("/a/b/c", 500), ("/a/b/d", 500)]), Path::new("/"));
+        assert_eq!(of(&[]), Path::new("/"));
+    }
+
+    #[test]
+    fn a_small_file_elsewhere_is_not_of_the_group() {
+        let tree = (0..200).map(|it| file(&format!("/own/tree/{it}"), 100, 0));
+        let all: Vec<FileSummary> = std::iter::once(file("/own/.config", 10, 0)).chain(tree).collect();
+        assert_eq!(of(all).unwrap(), Matters::Several((1..201).collect()));
+    }
+
+    #[test]
+    fn of_many_lengths_the_access_in_the_middle_stays_where_it_is() {
+        // The most frequent ones are not the most.
+        let small = (1..=64).map(|it| (it, 3));
+        let large = (100_000..110_000).map(|it| (it, 1));
+        let bins = sizes(&small.clone().chain(large).collect::<Vec<_>>());
+        assert_eq!(bins.iter().map(|it| it.events).sum::<u64>(), 64 * 3 + 10_000);
+        assert!(bins.len() <= 2 * SIZES, "{}", bins.len());
+        let pattern = Pattern {
+            file_bytes: 1 << 30,
+            accesses: 10_192,
+            bytes: 1 << 30,
+            page_bytes: 4096,
+            distinct_pages: 1 << 18,
+            in_order: 10_191,
+            threads: 1,
+            mappings: 0,
+            sizes: bins,
+        };
+        assert!((pattern.access_bytes() - 104_904.0).abs() < 200.0, "{}", pattern.access_bytes());
+        assert!(!pattern.is_small_in_order());
+        assert_eq!(sizes(&small.collect::<Vec<_>>()).len(), 64);
+    }
+
+    #[test]
+    fn a_folder_whose_name_begins_as_one_of_the_system_is_none() {
+        let of_system =
+            ["/lib/a.so", "/usr/lib64/a.so", "/usr/libx32/a.so", "/usr/libexec/a", "/etc/ld.so.cache", "/dev/x"];
+        assert!(of_system.into_iter().all(is_of_the_system));
+        let own =
+            ["/library/a.db", "/libs/a.db", "/usr/library/a.db", "/etcetera/a.db", "/usr/share/dict/words", "/home/a"];
+        assert!(!own.into_iter().any(is_of_the_system));
+    }
+}
