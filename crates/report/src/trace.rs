@@ -136,7 +136,7 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
     let parts = [
         (failed, "that failed"),
         (at_end, "at the end of a file"),
-        (unknown_offset, "at the position of a descriptor whose opening was not recorded"),
+        (unknown_offset, "at offsets that were not seen"),
         (other_files, "of other files"),
     ];
     let reads = parts.into_iter().filter(|(number, _)| *number > 0);
@@ -198,8 +198,9 @@ mod tests {
               sizes: 4 KiB (19,600), 100 B (10), 16 B (4), 24 B (1), 1 other
               mapped once: what was read through a mapping is not among the accesses
 
-            not among them: 1 read at the end of a file, 2 reads at the position of a descriptor whose opening was not recorded, 3 writes
-        "#]].assert_eq(&trace(&summary));
+            not among them: 1 read at the end of a file, 2 reads at offsets that were not seen, 3 writes
+        "#]]
+        .assert_eq(&trace(&summary));
     }
 
     #[test]

@@ -258,6 +258,11 @@ impl Known {
                 Reach::UnseenMapping { why } => {
                     bail!("which pages of {} the command touches is not known: {why}", file.display())
                 }
+                _ if summary.left_out.unknown_offset > 0 => bail!(
+                    "where the command reads {} is not seen, as of sendfile and splice at offsets in its memory, so its \
+                     accesses cannot be made again; try it on another way of reading the file",
+                    file.display()
+                ),
                 _ => return Err(why),
             },
         };
@@ -301,7 +306,9 @@ fn reached(of: &FileSummary) -> u64 {
     let counts = of.file.counts.clone().unwrap_or_default();
     let is_code = counts.mappings.iter().any(|it| it.executable);
     let mapped = if is_code { 0 } else { counts.mapped_bytes() };
-    if is_code { 0 } else { of.bytes.saturating_add(mapped) }
+    // Calls at offsets that were not seen are no accesses of the trace.
+    let read = of.bytes.max(counts.calls.values().map(|it| it.bytes).fold(0, u64::saturating_add));
+    if is_code { 0 } else { read.saturating_add(mapped) }
 }
 
 /// What nearly every program reads when it starts: libraries, their configuration, the words of a language.

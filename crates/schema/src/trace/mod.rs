@@ -96,7 +96,7 @@ pub struct LeftOut {
     /// Reads that began at the end of the file or beyond it, and gave no byte.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at_end: u64,
-    /// Reads at the position of a descriptor whose opening was not seen.
+    /// Reads at offsets that were not seen, as at the position of a descriptor that was opened before; they lower the coverage.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_offset: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -115,6 +115,13 @@ pub struct LeftOut {
 impl LeftOut {
     pub fn is_empty(&self) -> bool {
         *self == LeftOut::default()
+    }
+
+    /// The share that a trace has of the accesses that it was to have; `lost` are those that no count here has. Rounded down:
+    /// a trace that lacks one does not have all.
+    pub fn coverage(&self, kept: u64, lost: u64) -> f64 {
+        let missing = self.beyond_limit.saturating_add(self.unknown_offset).saturating_add(lost) as f64;
+        if missing > 0.0 { (kept as f64 / (kept as f64 + missing) * 1e6).floor() / 1e6 } else { 1.0 }
     }
 }
 
