@@ -81,7 +81,9 @@ pub(super) fn judge(found: &Found, checks: &[(State, Option<Checked>)], commands
 
 fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[CommandFinding]) -> Advice {
     let recorded = found.recorded();
-    let share = found.share();
+    let known = is_known(found);
+    // What the replay of a part of its accesses takes bounds nothing.
+    let share = found.share().filter(|_| known.is_ok() || found.without_file.is_some());
     let bounded = share.filter(|it| it.median < ALL);
     let mut advice = Advice {
         id: found.view().id,
@@ -112,7 +114,7 @@ fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[Co
     }
     let open =
         |advice: Advice, (because, settles): Open| Advice { because: vec![because], settles: Some(settles), ..advice };
-    if let Err(why) = is_known(found) {
+    if let Err(why) = known {
         return open(advice, why);
     }
     let checked = checks.iter().find(|(state, _)| *state == found.state).and_then(|it| it.1.as_ref());

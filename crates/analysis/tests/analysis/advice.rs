@@ -478,6 +478,22 @@ fn what_is_not_known_of_the_program_is_not_advised_about() {
     assert_eq!(cold.because, [AdviceReason::OtherReach]);
 }
 
+#[test]
+fn the_replay_of_a_part_of_the_accesses_bounds_nothing() {
+    type Change = fn(&mut Plan);
+    let of = |change: Change| {
+        let mut plan = mapped_points();
+        change(&mut plan);
+        plan.advice().map(|it| (it.share.is_some(), it.faster_at_most.is_some()))
+    };
+    let bound = (true, true);
+    assert_eq!(of(|_| {}), [bound, bound]);
+    // Cold, it is what the program takes longer than cached, and no replay.
+    let by_replay_alone = [bound, (false, false)];
+    assert_eq!(of(|it| it.coverage = 0.015), by_replay_alone);
+    assert_eq!(of(|it| it.reach = Reach::Both), by_replay_alone);
+}
+
 impl Plan {
     fn with_access(mut self, access: Access) -> [Advice; 2] {
         self.replays[0].0 = "pread";
