@@ -83,7 +83,7 @@ fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[Co
     let recorded = found.recorded();
     let known = is_known(found);
     // What the replay of a part of its accesses takes bounds nothing.
-    let share = found.share().filter(|_| known.is_ok() || found.without_file.is_some());
+    let share = found.share().filter(|_| known.is_ok());
     let bounded = share.filter(|it| it.median < ALL);
     let mut advice = Advice {
         id: found.view().id,
@@ -293,10 +293,16 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
     let fired: Vec<_> = RULES.iter().filter_map(|rule| Some((rule, (rule.fires)(&evidence)?))).collect();
     let candidate = |cell: &&Cell<'a>| {
         let arm = cell.arm();
-        let gains = |view: &super::View| {
-            Gains::of(&program.times, &view.times, &Series::of(view.arm(arm)), found.without_file.map(|it| it.median))
+        let gains = |stays: Option<f64>| {
+            let of = move |view: &super::View<'_, 'a>| {
+                Gains::of(&program.times, &view.times, &Series::of(view.arm(arm)), stays)
+            };
+            found.views.iter().filter_map(of)
         };
-        let all: Vec<Gains> = found.views.iter().filter_map(gains).collect();
+        // Cold, what reaching the file takes in memory is not counted for a change, but it may gain, too.
+        let all: Vec<Gains> = gains(found.without_file.map(|it| it.median)).collect();
+        let most = gains(found.own_ns).map(|it| it.program.ci_high).fold(0.0, f64::max);
+        let widest = all.iter().map(|it| it.program).max_by(|a, b| a.ci_high.total_cmp(&b.ci_high))?;
         let least = all.iter().min_by(|a, b| a.program.median.total_cmp(&b.program.median)).copied()?;
         let switch = program.switches.iter().find_map(|it| does_the_same(found, it, arm));
         // How much the program looks at of each access is not known; that its own switch gains shows it.
@@ -305,7 +311,7 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
         Some(Candidate {
             arm,
             gains: shown.unwrap_or(least),
-            widest: all.iter().map(|it| it.program).max_by(|a, b| a.ci_high.total_cmp(&b.ci_high))?,
+            widest: Estimate { ci_high: widest.ci_high.max(most), ..widest },
             elsewhere: all.iter().any(|it| is_worth_it(&it.program)),
             code: rule.map_or(AdviceCode::Unknown, |it| it.0.code),
             because: rule.map_or(AdviceReason::ReplayAlone, |it| it.1.clone()),

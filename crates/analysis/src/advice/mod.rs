@@ -33,6 +33,7 @@ pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<A
     let [mut cold, cached] = [State::Cold, State::Cached].map(found);
     if let Some(cold) = &mut cold {
         cold.without_file = cached.as_ref().and_then(Found::program_ns);
+        cold.own_ns = cached.as_ref().and_then(Found::own_ns);
     }
     let both = [cold.as_ref(), cached.as_ref()];
     let check = |it: &Found| {
@@ -60,6 +61,8 @@ struct Found<'r, 'a> {
     program: Option<Program<'r, 'a>>,
     /// What the program takes without waiting for the device.
     without_file: Option<Estimate>,
+    /// What of that is no access of the file either.
+    own_ns: Option<f64>,
     /// One for each way of looking at the bytes; the one to go by first.
     views: Vec<View<'r, 'a>>,
 }
@@ -94,7 +97,7 @@ impl<'r, 'a> Found<'r, 'a> {
         let usual = |it: &View| if it.recorded.arm().maps() { Consume::Touch } else { Consume::Sum };
         views.sort_by_key(|it| it.consume != usual(it));
         let program = conditions().find(|(_, it)| it.is_of_commands()).and_then(|(index, _)| Program::of(run, index));
-        (!views.is_empty()).then_some(Found { run, advised, state, program, without_file: None, views })
+        (!views.is_empty()).then_some(Found { run, advised, state, program, without_file: None, own_ns: None, views })
     }
 
     /// The one to go by.
@@ -120,12 +123,19 @@ impl<'r, 'a> Found<'r, 'a> {
     }
 
     /// The share of the program's time that goes to the file: without what the program does with the bytes, as far as there
-    /// are replays that look at next to nothing.
+    /// are replays that look at next to nothing. Cold, that is what it takes longer than cached, and what reaching the file
+    /// takes cached.
     fn share(&self) -> Option<Estimate> {
-        if let Some(usual) = self.without_file {
-            return self.program.as_ref()?.times.share_above(usual.median);
+        match self.own_ns {
+            Some(own) => self.program.as_ref()?.times.share_above(own),
+            None => self.replayed_share(),
         }
-        self.replayed_share()
+    }
+
+    /// What the program takes beside reaching the file.
+    fn own_ns(&self) -> Option<f64> {
+        let share = self.replayed_share()?.median.min(1.0);
+        Some(self.program_ns()?.median * (1.0 - share))
     }
 
     /// The same, of the replay.

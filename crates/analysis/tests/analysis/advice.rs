@@ -486,12 +486,32 @@ fn the_replay_of_a_part_of_the_accesses_bounds_nothing() {
         change(&mut plan);
         plan.advice().map(|it| (it.share.is_some(), it.faster_at_most.is_some()))
     };
-    let bound = (true, true);
-    assert_eq!(of(|_| {}), [bound, bound]);
-    // Cold, it is what the program takes longer than cached, and no replay.
-    let by_replay_alone = [bound, (false, false)];
-    assert_eq!(of(|it| it.coverage = 0.015), by_replay_alone);
-    assert_eq!(of(|it| it.reach = Reach::Both), by_replay_alone);
+    assert_eq!(of(|_| {}), [(true, true); 2]);
+    assert_eq!(of(|it| it.coverage = 0.015), [(false, false); 2]);
+    assert_eq!(of(|it| it.reach = Reach::Both), [(false, false); 2]);
+}
+
+#[test]
+fn what_reaching_the_file_takes_in_memory_is_a_part_of_its_share_cold() {
+    let plan = |program, replay| Plan {
+        recorded: "pread",
+        program,
+        replays: vec![("pread", replay), ("mmap", [60.0, 8.0])],
+        reach: Reach::Calls,
+        ..mapped_points()
+    };
+    // Of small blocks, so that calls and copies take the time, and hardly anything is waited for.
+    let [cold, cached] = plan([500.0, 490.0], [470.0, 460.0]).advice();
+    let near = |share: Option<schema::findings::Estimate>, expected: f64| {
+        assert!((share.unwrap().median - expected).abs() < 0.02, "{share:?}");
+    };
+    near(cached.share, 460.0 / 490.0);
+    near(cold.share, 470.0 / 500.0);
+    assert!(cold.faster_at_most.unwrap() > 10.0, "{:?}", cold.faster_at_most);
+    assert_eq!((cold.verdict, cached.verdict), (AdviceVerdict::Unknown, AdviceVerdict::Switch), "{:?}", cold.because);
+    // Around the page cache, nothing is waited for any longer cold.
+    let [cold, _] = plan([135.0, 141.0], [113.0, 118.0]).advice();
+    near(cold.share, 1.0 - (141.0 - 118.0) / 135.0);
 }
 
 impl Plan {
