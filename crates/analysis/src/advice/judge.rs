@@ -4,7 +4,7 @@ use schema::{
     Arm, Reading, State,
     advice::{
         Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceVerdict, Effort, Grade, How, Settles,
-        Switched,
+        Switched, Unchecked,
     },
     advised::Reach,
     command::Spec,
@@ -124,7 +124,7 @@ fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[Co
     if let Some(share) = hardly_longer(found) {
         return no_difference(advice, AdviceReason::SmallShare { share });
     }
-    if let Err(why) = is_checked(found.state, checked) {
+    if let Err(why) = is_checked(found, checked) {
         return open(advice, why);
     }
     if let Some(share) = share.filter(|it| it.ci_high <= SMALL_SHARE) {
@@ -235,11 +235,17 @@ fn is_known(found: &Found) -> Result<(), Open> {
     Ok(())
 }
 
-fn is_checked(state: State, checked: Option<&Checked>) -> Result<(), Open> {
+fn is_checked(found: &Found, checked: Option<&Checked>) -> Result<(), Open> {
     let Some(checked) = checked else { return Err((AdviceReason::RanOnce, Settles::WithoutOnce)) };
-    let settles = if state == State::Cold { Settles::BothStates } else { Settles::Reason };
+    let settles = |why: &Unchecked| match why {
+        Unchecked::NeedsBothStates if !found.advised.states.contains(&State::Cached) => Settles::BothStates,
+        // Both were asked for, and there was no time for one.
+        Unchecked::NeedsBothStates => Settles::LargerBudget,
+        Unchecked::NoColdTime => Settles::Switch,
+        Unchecked::NoReading => Settles::Reason,
+    };
     match &checked.both {
-        Err(why) => Err((AdviceReason::NotChecked { why: why.clone() }, settles)),
+        Err(why) => Err((AdviceReason::NotChecked { why: why.clone() }, settles(why))),
         Ok(_) if !checked.passed() => {
             let off = checked.off().unwrap_or(0.0);
             let settles = if checked.is_open() { Settles::LargerBudget } else { Settles::Switch };

@@ -2,7 +2,10 @@
 
 use schema::{
     Arm, Condition, Consume, Reading, State, Workload,
-    advice::{Advice, AdviceCaveat, AdviceCode, AdviceReason, AdviceVerdict, CheckedBy, Effort, Grade, How, Unchecked},
+    advice::{
+        Advice, AdviceCaveat, AdviceCode, AdviceReason, AdviceVerdict, CheckedBy, Effort, Grade, How, Settles,
+        Unchecked,
+    },
     advised::{Advised, Pattern, Reach},
     command::Spec,
     counted::Bin,
@@ -512,6 +515,8 @@ fn what_reaching_the_file_takes_in_memory_is_a_part_of_its_share_cold() {
     // Around the page cache, nothing is waited for any longer cold.
     let [cold, _] = plan([135.0, 141.0], [113.0, 118.0]).advice();
     near(cold.share, 1.0 - (141.0 - 118.0) / 135.0);
+    assert_eq!(cold.because, [AdviceReason::NotChecked { why: Unchecked::NoColdTime }]);
+    assert_eq!(cold.settles, Some(Settles::Switch), "both states were measured");
 }
 
 impl Plan {
@@ -535,6 +540,10 @@ fn one_state_alone_cannot_be_checked_cold() {
     record.advised.as_mut().unwrap().states = vec![State::Cold];
     let findings = analysis::analyze(&record);
     assert_eq!(findings.advice[0].because, [AdviceReason::NotChecked { why: Unchecked::NeedsBothStates }]);
+    assert_eq!(findings.advice[0].settles, Some(Settles::BothStates));
+    // The other was asked for, and the budget ended before it.
+    record.advised.as_mut().unwrap().states.push(State::Cached);
+    assert_eq!(analysis::analyze(&record).advice[0].settles, Some(Settles::LargerBudget));
     assert!(!findings.advice_self_check[0].passed);
 }
 
