@@ -6,7 +6,7 @@ use schema::{
 };
 
 use crate::layout::{
-    number::{bytes, count, duration, percent},
+    number::{bytes, count, duration, percent, percent_of_part},
     text::visible,
     words::counted,
 };
@@ -40,7 +40,7 @@ pub fn trace(summary: &Summary) -> String {
 
 /// What a trace lacks.
 pub fn partial_trace(share: f64) -> String {
-    format!("incomplete: the trace has {} of the accesses that it was to have", percent(share))
+    format!("incomplete: the trace has {} of the accesses that it was to have", percent_of_part(share))
 }
 
 fn run(run: &RecordedRun) -> String {

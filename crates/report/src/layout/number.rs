@@ -57,6 +57,16 @@ pub fn speedup(estimate: &Estimate) -> String {
 }
 
 /// `1.2 %`.
+/// Of what is known to be less than all: never rounded to that.
+pub(crate) fn percent_of_part(share: f64) -> String {
+    match share * 100.0 {
+        nearly if (99.5..100.0).contains(&nearly) => {
+            format!("{}{GLUE}%", separated((nearly * 1000.0).floor() / 1000.0, 3))
+        }
+        _ => percent(share),
+    }
+}
+
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let digits = if percent.abs() < 9.95 { 1 } else { 0 };

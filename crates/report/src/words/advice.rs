@@ -14,7 +14,7 @@ use super::{
     numbers::{count, percent, size, thousands, times},
     reason::reason,
 };
-use crate::layout::number;
+use crate::layout::number::{self, GLUE};
 
 /// What effort and grade mean.
 pub(crate) const LEGEND: &str = "Effort: E0 a switch that the program has, E1 one hint, E2 another call or a mapping, E3 \
@@ -76,7 +76,10 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         AdviceReason::PagesUnseen { why } => format!("which pages it touches is not known: {why}"),
         AdviceReason::MixedReach => "the program both reads and maps the file, and a replay does one of the two".into(),
         AdviceReason::Incomplete { coverage } => {
-            format!("the trace has only {} of the program's accesses", percent(*coverage))
+            format!(
+                "the trace has only {} of the program's accesses",
+                number::percent_of_part(*coverage).replace(GLUE, " ")
+            )
         }
         AdviceReason::RanOnce => "the program was run for the recording alone (--once)".into(),
         AdviceReason::OtherReach => "the program reached the file otherwise than the trace says".into(),
@@ -260,11 +263,14 @@ pub(crate) fn pattern(of: &Advised) -> String {
     let reach = match &of.reach {
         Reach::Calls => format!("{} {order}", count(it.accesses, "read", "reads")),
         Reach::Mapping => format!("mapped, {} touched {order}", count(it.distinct_pages, "page", "pages")),
-        Reach::UnseenMapping { .. } => "mapped".into(),
-        Reach::Both => format!("mapped, and {}", count(it.accesses, "read", "reads")),
+        Reach::UnseenMapping { .. } => "mapped, not all pages seen".into(),
+        Reach::Both => {
+            format!("mapped and read, {}", count(it.accesses, "read or touched page", "reads and touched pages"))
+        }
     };
+    let least = if matches!(of.reach, Reach::UnseenMapping { .. }) || of.coverage < 1.0 { "at least " } else { "" };
     format!(
-        "{}, {reach}; {} reached",
+        "{}, {reach}; {least}{} reached",
         size(it.file_bytes as f64),
         size(it.distinct_pages.saturating_mul(it.page_bytes) as f64)
     )
