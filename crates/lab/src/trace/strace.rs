@@ -123,8 +123,10 @@ fn prefix(line: &str) -> (u64, &str) {
 /// One call, whole. Whether it looks like one.
 fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Found) -> Result<bool, Wrong> {
     let Some((name, rest)) = text.split_once('(') else { return Ok(false) };
-    let Some((arguments, result)) = rest.rsplit_once(" = ") else { return Ok(false) };
-    let Some(arguments) = arguments.trim_end().strip_suffix(')') else { return Ok(false) };
+    // Data and paths may have a " = " in them, also the path of the result.
+    let parts = rest.rmatch_indices(" = ").map(|(at, sign)| (rest[..at].trim_end(), &rest[at + sign.len()..]));
+    let whole = { parts }.find_map(|(arguments, result)| Some((arguments.strip_suffix(')')?, result)));
+    let Some((arguments, result)) = whole else { return Ok(false) };
     if name.is_empty() || !name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_') {
         return Ok(false);
     }

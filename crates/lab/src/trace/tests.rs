@@ -75,6 +75,14 @@ fn a_seek_of_32_bits_sets_the_position() {
 }
 
 #[test]
+fn a_file_with_an_equals_sign_in_its_name_is_read_from_its_start_when_it_is_opened_again() {
+    let opened = "1 openat(AT_FDCWD, \"a = b\", O_RDONLY) = 3</d/a = b>\n";
+    let read = "1 read(3</d/a = b>, \") = 7\", 10) = 10\n";
+    let imported = of(&format!("{opened}{read}{read}{opened}{read}")).unwrap();
+    assert_eq!(accesses(&imported), [(0, 0, 10), (0, 10, 10), (0, 0, 10)]);
+}
+
+#[test]
 fn a_duplicate_has_the_position_of_the_descriptor_that_it_is_of() {
     let log = "1 openat(AT_FDCWD, \"a\", O_RDONLY) = 3</d/a>\n\
                1 read(3</d/a>, \"x\", 10) = 10\n\
