@@ -9,7 +9,10 @@ use schema::{
     findings::Document,
 };
 
-use crate::support::{Output, Sandbox};
+use crate::{
+    observing::reader,
+    support::{Output, Sandbox},
+};
 
 const BYTES: usize = 4 << 20;
 const READS: u64 = 64;
@@ -219,6 +222,22 @@ fn a_command_that_writes_to_its_file_or_reads_none_is_refused_with_the_reason() 
     output.expect(1).says(&["writes to", &file]);
     assert_eq!(fs::metadata(&file).unwrap().len(), BYTES as u64 + 1, "it ran once");
     sandbox.run(&["advise", "--", "cat", "/dev/null"]).expect(1).says(&["advise about"]);
+}
+
+#[test]
+fn a_file_that_is_read_at_offsets_that_are_not_seen_is_named_as_the_one_that_matters() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", BYTES);
+    let output = sandbox.run(&["advise", "--", &reader(), "send", &file, "65536", "20"]);
+    if output.stderr.contains("was not recorded") {
+        println!("skipped: {}", output.stderr.trim());
+        return;
+    }
+    output.expect(1).says(&["is not seen", &file]);
+    let trace = sandbox.at("t.trace");
+    let shown =
+        sandbox.run(&["trace", "record", "-o", &trace, "--file", &file, "--", &reader(), "send", &file, "65536", "20"]);
+    shown.expect(0).shows(&["incomplete", "0 accesses of 1 file", "20 reads at offsets that were not seen"]);
 }
 
 #[test]
