@@ -520,8 +520,7 @@ pub enum TraceCommand {
 
 #[derive(Args)]
 pub struct TraceImportArgs {
-    /// What strace wrote: strace -f -y -o LOG -e trace=openat,close,lseek,read,pread64,readv,preadv,mmap COMMAND; or what fio
-    /// wrote with write_iolog
+    /// What strace wrote: strace -f -y -o LOG -e trace=%desc COMMAND; or what fio wrote with write_iolog
     pub log: PathBuf,
     /// Only the accesses of this file
     #[arg(long, value_name = "PATH")]

@@ -226,6 +226,22 @@ fn a_command_that_writes_to_its_file_or_reads_none_is_refused_with_the_reason() 
 }
 
 #[test]
+fn a_file_that_is_read_at_offsets_that_are_not_seen_is_named_as_the_one_that_matters() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", BYTES);
+    let output = sandbox.run(&["advise", "--", &reader(), "send", &file, "65536", "20"]);
+    if output.stderr.contains("was not recorded") {
+        println!("skipped: {}", output.stderr.trim());
+        return;
+    }
+    output.expect(1).says(&["is not seen", &file]);
+    let trace = sandbox.at("t.trace");
+    let shown =
+        sandbox.run(&["trace", "record", "-o", &trace, "--file", &file, "--", &reader(), "send", &file, "65536", "20"]);
+    shown.expect(0).shows(&["incomplete", "0 accesses of 1 file", "20 reads at offsets that were not seen"]);
+}
+
+#[test]
 fn a_command_that_only_reads_may_open_its_file_for_writing() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", BYTES);

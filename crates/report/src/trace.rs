@@ -146,7 +146,7 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
     let parts = [
         (failed, "that failed"),
         (at_end, "at the end of a file"),
-        (unknown_offset, "at offsets that were not recorded"),
+        (unknown_offset, "at offsets that were not seen"),
         (other_files, "of other files"),
     ];
     let reads = parts.into_iter().filter(|(number, _)| *number > 0);
@@ -208,7 +208,7 @@ mod tests {
               sizes: 4 KiB (19,600), 100 B (10), 16 B (4), 24 B (1), 1 other
               mapped once: what was read through a mapping is not among the accesses
 
-            not among them: 1 read at the end of a file, 2 reads at offsets that were not recorded, 3 writes
+            not among them: 1 read at the end of a file, 2 reads at offsets that were not seen, 3 writes
         "#]]
         .assert_eq(&trace(&summary));
     }

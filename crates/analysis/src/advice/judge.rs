@@ -87,7 +87,9 @@ pub(super) fn judge(found: &Found, checks: &[(State, Option<Checked>)], commands
 
 fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[CommandFinding]) -> Advice {
     let recorded = found.recorded();
-    let share = found.share();
+    let known = is_known(found);
+    // What the replay of a part of its accesses takes bounds nothing.
+    let share = found.share().filter(|_| known.is_ok());
     // Of all that the share may be: there is no more than that to gain.
     let bounded = share.map(|it| it.ci_high).filter(|it| *it < ALL);
     let mut advice = Advice {
@@ -120,7 +122,7 @@ fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[Co
     }
     let open =
         |advice: Advice, (because, settles): Open| Advice { because: vec![because], settles: Some(settles), ..advice };
-    if let Err(why) = is_known(found) {
+    if let Err(why) = known {
         return open(advice, why);
     }
     let checked = checks.iter().find(|(state, _)| *state == found.state).and_then(|it| it.1.as_ref());
@@ -130,7 +132,7 @@ fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[Co
     if let Some(share) = hardly_longer(found) {
         return no_difference(advice, AdviceReason::SmallShare { share });
     }
-    if let Err(why) = is_checked(checked) {
+    if let Err(why) = is_checked(found, checked) {
         return open(advice, why);
     }
     if let Some(share) = share.filter(|it| it.ci_high <= SMALL_SHARE) {
@@ -241,18 +243,17 @@ fn is_known(found: &Found) -> Result<(), Open> {
     Ok(())
 }
 
-fn is_checked(checked: Option<&Checked>) -> Result<(), Open> {
+fn is_checked(found: &Found, checked: Option<&Checked>) -> Result<(), Open> {
     let Some(checked) = checked else { return Err((AdviceReason::RanOnce, Settles::WithoutOnce)) };
+    let settles = |why: &Unchecked| match why {
+        Unchecked::NeedsBothStates if !found.advised.states.contains(&State::Cached) => Settles::BothStates,
+        // Both were asked for, and there was no time for one.
+        Unchecked::NeedsBothStates => Settles::LargerBudget,
+        Unchecked::NoColdTime => Settles::Switch,
+        Unchecked::NoReading => Settles::Reason,
+    };
     match &checked.both {
-        Err(why) => {
-            let settles = match why {
-                Unchecked::NeedsBothStates => Settles::BothStates,
-                // Both states are there, and more rounds may tell them apart.
-                Unchecked::NoColdTime => Settles::LargerBudget,
-                Unchecked::NoReading => Settles::Reason,
-            };
-            Err((AdviceReason::NotChecked { why: why.clone() }, settles))
-        }
+        Err(why) => Err((AdviceReason::NotChecked { why: why.clone() }, settles(why))),
         Ok(_) if !checked.passed() => {
             let off = checked.off().unwrap_or(0.0);
             let settles = if checked.is_open() { Settles::LargerBudget } else { Settles::Switch };

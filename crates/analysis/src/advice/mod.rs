@@ -141,7 +141,8 @@ impl<'r, 'a> Found<'r, 'a> {
     }
 
     /// The share of the program's time that goes to the file: without what the program does with the bytes, as far as there
-    /// are replays that look at next to nothing.
+    /// are replays that look at next to nothing. Cold, that is what it takes longer than cached, and what reaching the file
+    /// takes cached.
     fn share(&self) -> Option<Estimate> {
         let Some(it) = &self.in_memory else { return self.replayed_share() };
         self.program.as_ref()?.times.share_above((it.program.median - it.least_ns).max(0.0))

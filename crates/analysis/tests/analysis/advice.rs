@@ -537,6 +537,44 @@ fn what_is_not_known_of_the_program_is_not_advised_about() {
     assert_eq!(cold.because, [AdviceReason::OtherReach]);
 }
 
+#[test]
+fn the_replay_of_a_part_of_the_accesses_bounds_nothing() {
+    type Change = fn(&mut Plan);
+    let of = |change: Change| {
+        let mut plan = mapped_points();
+        change(&mut plan);
+        plan.advice().map(|it| (it.share.is_some(), it.faster_at_most.is_some()))
+    };
+    assert_eq!(of(|_| {}), [(true, true); 2]);
+    assert_eq!(of(|it| it.coverage = 0.015), [(false, false); 2]);
+    assert_eq!(of(|it| it.reach = Reach::Both), [(false, false); 2]);
+}
+
+#[test]
+fn what_reaching_the_file_takes_in_memory_is_a_part_of_its_share_cold() {
+    let plan = |program, replay| Plan {
+        recorded: "pread",
+        program,
+        replays: vec![("pread", replay), ("mmap", [60.0, 8.0])],
+        reach: Reach::Calls,
+        ..mapped_points()
+    };
+    // Of small blocks, so that calls and copies take the time, and hardly anything is waited for.
+    let [cold, cached] = plan([500.0, 490.0], [470.0, 460.0]).advice();
+    let near = |share: Option<schema::findings::Estimate>, expected: f64| {
+        assert!((share.unwrap().median - expected).abs() < 0.02, "{share:?}");
+    };
+    near(cached.share, 460.0 / 490.0);
+    near(cold.share, 470.0 / 500.0);
+    assert!(cold.faster_at_most.unwrap() > 10.0, "{:?}", cold.faster_at_most);
+    assert_eq!((cold.verdict, cached.verdict), (AdviceVerdict::Switch, AdviceVerdict::Switch), "{:?}", cold.because);
+    // Around the page cache, nothing is waited for any longer cold.
+    let [cold, _] = plan([135.0, 141.0], [113.0, 118.0]).advice();
+    near(cold.share, 1.0 - (141.0 - 118.0) / 135.0);
+    assert_eq!(cold.because, [AdviceReason::NotChecked { why: Unchecked::NoColdTime }]);
+    assert_eq!(cold.settles, Some(Settles::Switch), "both states were measured");
+}
+
 impl Plan {
     fn with_access(mut self, access: Access) -> [Advice; 2] {
         self.replays[0].0 = "pread";
@@ -558,6 +596,10 @@ fn one_state_alone_cannot_be_checked_cold() {
     record.advised.as_mut().unwrap().states = vec![State::Cold];
     let findings = analysis::analyze(&record);
     assert_eq!(findings.advice[0].because, [AdviceReason::NotChecked { why: Unchecked::NeedsBothStates }]);
+    assert_eq!(findings.advice[0].settles, Some(Settles::BothStates));
+    // The other was asked for, and the budget ended before it.
+    record.advised.as_mut().unwrap().states.push(State::Cached);
+    assert_eq!(analysis::analyze(&record).advice[0].settles, Some(Settles::LargerBudget));
     assert!(!findings.advice_self_check[0].passed);
 }
 
@@ -568,7 +610,8 @@ fn where_both_states_were_measured_neither_is_asked_for() {
     plan.program = [79.0, 80.0];
     let [cold, _] = plan.advice();
     assert_eq!(cold.because, [AdviceReason::NotChecked { why: Unchecked::NoColdTime }]);
-    assert_eq!(cold.settles, Some(Settles::LargerBudget));
+    // However many rounds there are, a program may take as long cold: what its own switch does can be measured.
+    assert_eq!(cold.settles, Some(Settles::Switch));
 }
 
 #[test]

@@ -17,6 +17,7 @@ unsafe extern "C" {
     fn munmap(at: *mut c_void, bytes: usize) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
     fn lseek(file: c_int, offset: i64, whence: c_int) -> i64;
+    fn sendfile(to: c_int, from: c_int, offset: *mut i64, bytes: usize) -> isize;
     fn signal(number: c_int, handler: extern "C" fn(c_int)) -> usize;
     fn setitimer(which: c_int, new: *const c_long, old: *mut c_long) -> c_int;
 }
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         ["threads", path, size, count] => threads(path, number(size), number(count)),
         ["hand-on", path, size, times] => hand_on(path, size, times),
         ["stdin", size, times] => reads(io::stdin(), number(size), number(times)),
+        ["send", path, size, times] => send(path, number(size), number(times)),
         ["ring"] => ring(),
         _ => Err(io::Error::other(format!("{args:?} is nothing that this program does"))),
     };
@@ -149,6 +151,19 @@ fn whole_by_mapping(file: &File) -> io::Result<u64> {
         let sum = std::slice::from_raw_parts(at.cast::<u8>(), bytes).iter().map(|it| u64::from(*it)).sum();
         if munmap(at, bytes) == 0 { Ok(sum) } else { Err(io::Error::last_os_error()) }
     }
+}
+
+/// Nowhere, from offsets in memory.
+fn send(path: &str, size: usize, times: usize) -> io::Result<()> {
+    let (from, to) = (File::open(path)?, File::options().write(true).open("/dev/null")?);
+    for at in (0..times).rev() {
+        let mut offset = (at * size) as i64;
+        // SAFETY: the call changes one number, which outlives it.
+        if unsafe { sendfile(to.as_raw_fd(), from.as_raw_fd(), &raw mut offset, size) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
 }
 
 /// Two threads map the file again and again and touch one page each time, while signals come whose handler makes a call.

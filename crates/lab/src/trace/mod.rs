@@ -58,6 +58,10 @@ pub enum Wrong {
     Empty {
         mappings: u64,
     },
+    /// So many reads, all at offsets that the log does not have.
+    NoOffset {
+        reads: u64,
+    },
     /// Not this one; some of those that were.
     NotRead {
         path: String,
@@ -73,8 +77,7 @@ impl fmt::Display for Mistake {
         match &self.wrong {
             Wrong::Unreadable(why) => write!(f, "the log cannot be read: {why}"),
             Wrong::NotALog => f.write_str(
-                "this is neither the output of strace nor an iolog of fio; try strace -f -y -o LOG -e \
-                 trace=openat,close,lseek,read,pread64,readv,preadv,mmap COMMAND",
+                "this is neither the output of strace nor an iolog of fio; try strace -f -y -o LOG -e trace=%desc COMMAND",
             ),
             Wrong::LongLine => write!(f, "a line has at most {LINE_BYTES_MAX} bytes; try strace without -s and -v"),
             Wrong::NoPath { descriptor } => {
@@ -95,9 +98,13 @@ impl fmt::Display for Mistake {
                 write!(f, "a trace has at most {FILES_MAX} files; name the one that is meant with --file")
             }
             Wrong::Access(refused) => refused.fmt(f),
-            Wrong::Empty { mappings: 0 } => f.write_str(
-                "no read of a file is in the log; record with strace -e \
-                 trace=openat,close,lseek,read,pread64,readv,preadv,mmap",
+            Wrong::Empty { mappings: 0 } => {
+                f.write_str("no read of a file is in the log; record with strace -f -y -e trace=%desc")
+            }
+            Wrong::NoOffset { reads } => write!(
+                f,
+                "of none of the {reads} reads of files does the log say where: each is at the position of a descriptor whose \
+                 opening is not in it; record it from there on, as with strace -f -y -e trace=%desc sh -c 'COMMAND < FILE'"
             ),
             Wrong::Empty { mappings } => write!(
                 f,
@@ -211,12 +218,15 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// A read whose offset is not known.
-    fn read_somewhere(&mut self, path: &str) {
+    /// Where it was read is not known.
+    fn unplaced(&mut self, path: &str) -> Result<(), Wrong> {
+        let file = self.file(path)?;
+        self.counts[file as usize] += 1;
         match self.is_meant(path) {
             true => self.left_out.unknown_offset += 1,
             false => self.left_out.other_files += 1,
         }
+        Ok(())
     }
 
     fn mapped(&mut self, path: &str) -> Result<(), Wrong> {
@@ -228,6 +238,9 @@ impl Found<'_> {
     /// The table has the files that were read.
     fn end(mut self, recorder: &str) -> Result<Imported, Wrong> {
         if self.accesses.is_empty() {
+            if self.left_out.unknown_offset > 0 {
+                return Err(Wrong::NoOffset { reads: self.left_out.unknown_offset });
+            }
             let mappings = self.files.iter().map(|it| it.mappings).sum();
             let read = self.files.iter().zip(&self.counts).filter(|(_, count)| **count > 0);
             let others: Vec<String> = read.map(|(file, _)| file.path.clone()).take(5).collect();

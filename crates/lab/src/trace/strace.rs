@@ -1,5 +1,5 @@
 //! The output of `strace -f -y`. Offsets are the arguments, or follow from the position of the descriptor: from its opening
-//! on, every read, write and seek is followed.
+//! on, every read, write and seek is followed, and so is each duplicate of it, which has the same position.
 //!
 //! A descriptor belongs to a process, and strace names threads. What a thread did not open is the descriptor of that number
 //! and path that another one opened.
@@ -34,11 +34,38 @@ impl Descriptors {
         self.last.insert((number, path.into()), place);
     }
 
-    fn position(&mut self, thread: u64, number: u64, path: &str) -> Option<&mut u64> {
+    /// `number` is another name of the same open file. Where its position is not known, neither is that of the duplicate.
+    fn duplicated(&mut self, thread: u64, from: u64, number: u64, path: &str) {
+        match self.place(thread, from, path) {
+            Some(place) => {
+                self.open.insert((thread, number), (path.into(), place));
+                self.last.insert((number, path.into()), place);
+            }
+            None => {
+                self.open.remove(&(thread, number));
+                self.last.remove(&(number, path.to_string()));
+            }
+        }
+    }
+
+    fn place(&self, thread: u64, number: u64, path: &str) -> Option<usize> {
         let own = self.open.get(&(thread, number)).filter(|(known, _)| known == path).map(|(_, place)| *place);
         // What is inherited is looked up each time: the thread that opened it may have opened it again.
-        let place = own.or_else(|| self.last.get(&(number, path.to_string())).copied())?;
+        own.or_else(|| self.last.get(&(number, path.to_string())).copied())
+    }
+
+    fn position(&mut self, thread: u64, number: u64, path: &str) -> Option<&mut u64> {
+        let place = self.place(thread, number, path)?;
         self.positions.get_mut(place)
+    }
+
+    /// Where a call that moves the position begins.
+    fn moved(&mut self, thread: u64, number: u64, path: &str, by: u64) -> Option<u64> {
+        self.position(thread, number, path).map(|position| {
+            let offset = *position;
+            *position = offset.saturating_add(by);
+            offset
+        })
     }
 
     fn seek(&mut self, thread: u64, number: u64, path: &str, to: u64) {
@@ -96,8 +123,10 @@ fn prefix(line: &str) -> (u64, &str) {
 /// One call, whole. Whether it looks like one.
 fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Found) -> Result<bool, Wrong> {
     let Some((name, rest)) = text.split_once('(') else { return Ok(false) };
-    let Some((arguments, result)) = rest.rsplit_once(" = ") else { return Ok(false) };
-    let Some(arguments) = arguments.trim_end().strip_suffix(')') else { return Ok(false) };
+    // Data and paths may have a " = " in them, also the path of the result.
+    let parts = rest.rmatch_indices(" = ").map(|(at, sign)| (rest[..at].trim_end(), &rest[at + sign.len()..]));
+    let whole = { parts }.find_map(|(arguments, result)| Some((arguments.strip_suffix(')')?, result)));
+    let Some((arguments, result)) = whole else { return Ok(false) };
     if name.is_empty() || !name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_') {
         return Ok(false);
     }
@@ -117,6 +146,17 @@ fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Foun
         "close" if !failed => {
             let (number, ..) = descriptor(arguments).ok_or_else(wrong)?;
             descriptors.open.remove(&(thread, number));
+        }
+        "dup" | "dup2" | "dup3" | "fcntl" | "fcntl64" if failed => {}
+        "fcntl" | "fcntl64" if !arguments.contains(", F_DUPFD") => {}
+        "dup" | "dup2" | "dup3" | "fcntl" | "fcntl64" => {
+            let (from, path, _) = descriptor(arguments).ok_or_else(wrong)?;
+            let path = path.ok_or_else(|| Wrong::NoPath { descriptor: from.to_string() })?;
+            let (number, ..) = descriptor(result).ok_or_else(wrong)?;
+            descriptors.duplicated(thread, from, number, &path);
+        }
+        "sendfile" | "sendfile64" | "splice" | "copy_file_range" => {
+            return between(thread, name, arguments, result, descriptors, found).map(|()| true);
         }
         "mmap" | "mmap2" => {
             let paths = arguments.match_indices(", ").filter_map(|(at, _)| descriptor(&arguments[at + 2..])?.1);
@@ -165,22 +205,77 @@ fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Foun
             };
             let offset = match argument {
                 Some(offset) => Some(offset),
-                None => descriptors.position(thread, number, &path).map(|position| {
-                    let offset = *position;
-                    *position = offset.saturating_add(given);
-                    offset
-                }),
+                None => descriptors.moved(thread, number, &path, given),
             };
             match (name.contains("write"), offset) {
                 (true, _) => found.left_out.writes += 1,
                 (false, _) if given == 0 => found.left_out.at_end += 1,
-                (false, None) => found.read_somewhere(&path),
+                (false, None) => found.unplaced(&path)?,
                 (false, Some(offset)) => found.read(&path, offset, given)?,
             }
         }
         _ => {}
     }
     Ok(true)
+}
+
+/// A call from one descriptor to another: each has its own offset, in memory, or none where it begins at its position.
+fn between(
+    thread: u64,
+    name: &str,
+    arguments: &str,
+    result: &str,
+    descriptors: &mut Descriptors,
+    found: &mut Found,
+) -> Result<(), Wrong> {
+    let wrong = || Wrong::Call { name: name.into() };
+    let ends = |text| {
+        let (number, path, rest) = descriptor(text).ok_or_else(wrong)?;
+        Ok((number, path.ok_or_else(|| Wrong::NoPath { descriptor: number.to_string() })?, rest))
+    };
+    if result.starts_with('-') {
+        let is_of_file = arguments.split(", ").filter_map(|it| descriptor(it)?.1).any(|it| is_file(&it));
+        found.left_out.failed += u64::from(is_of_file);
+        return Ok(());
+    }
+    let (first, first_path, rest) = ends(arguments)?;
+    let rest = rest.strip_prefix(", ").ok_or_else(wrong)?;
+    // sendfile(to, from, offset, count); the others (from, offset, to, offset, …).
+    let (from, to) = match name.starts_with("sendfile") {
+        true => {
+            let (number, path, rest) = ends(rest)?;
+            ((number, path, offset(rest.strip_prefix(", ").ok_or_else(wrong)?)), (first, first_path, None))
+        }
+        false => {
+            let (begins, rest) = (offset(rest), rest.split_once(", ").ok_or_else(wrong)?.1);
+            let (number, path, rest) = ends(rest)?;
+            let to = offset(rest.strip_prefix(", ").ok_or_else(wrong)?);
+            ((first, first_path, begins), (number, path, to))
+        }
+    };
+    let end = result.find(|it: char| !it.is_ascii_digit()).unwrap_or(result.len());
+    let given: u64 = result[..end].parse().map_err(|_| wrong())?;
+    let mut begin = |(number, path, argument): &(u64, String, Option<u64>)| match argument {
+        Some(offset) => Some(*offset),
+        None => descriptors.moved(thread, *number, path, given),
+    };
+    if is_file(&from.1) {
+        match begin(&from) {
+            _ if given == 0 => found.left_out.at_end += 1,
+            None => found.unplaced(&from.1)?,
+            Some(offset) => found.read(&from.1, offset, given)?,
+        }
+    }
+    if is_file(&to.1) {
+        begin(&to);
+        found.left_out.writes += 1;
+    }
+    Ok(())
+}
+
+/// `[8192]` or `[8192] => [12288]` at the start of a text: the number before the call. Absent of `NULL`.
+fn offset(text: &str) -> Option<u64> {
+    text.strip_prefix('[')?.split_once(']')?.0.parse().ok()
 }
 
 /// `3</data/q.db>` at the start of a text: the number, the path where there is one, and what follows.

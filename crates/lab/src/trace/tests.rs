@@ -57,7 +57,9 @@ fn positions_of_descriptors_are_followed_through_a_log_of_strace() {
 
     let one = import(log.as_bytes(), &["/etc/résumé".into()]).unwrap();
     assert_eq!(accesses(&one), [(0, 0, 7)]);
-    assert_eq!(one.header.left_out.other_files, 6);
+    assert_eq!((one.header.left_out.other_files, one.header.left_out.unknown_offset), (6, 1));
+    let other = import(log.as_bytes(), &["/data/a b.db".into()]).unwrap();
+    assert_eq!((other.header.left_out.other_files, other.header.coverage), (2, 1.0), "what is not known is of another");
     // Without the number of a thread, and with other times.
     for (from, to) in [("4711  1730000000.", "     0."), ("4711  1730000000.", "10:20:30.")] {
         let plain: String =
@@ -74,6 +76,56 @@ fn a_seek_of_32_bits_sets_the_position() {
     let imported = of(log).unwrap();
     assert_eq!((accesses(&imported), imported.header.left_out), (vec![(0, 8192, 10)], LeftOut::default()));
     assert!(of("1 _llseek(3</d/a>, 8192, 0x7ffe, SEEK_SET) = 0\n").is_err());
+}
+
+#[test]
+fn a_file_with_an_equals_sign_in_its_name_is_read_from_its_start_when_it_is_opened_again() {
+    let opened = "1 openat(AT_FDCWD, \"a = b\", O_RDONLY) = 3</d/a = b>\n";
+    let read = "1 read(3</d/a = b>, \") = 7\", 10) = 10\n";
+    let imported = of(&format!("{opened}{read}{read}{opened}{read}")).unwrap();
+    assert_eq!(accesses(&imported), [(0, 0, 10), (0, 10, 10), (0, 0, 10)]);
+}
+
+#[test]
+fn a_duplicate_has_the_position_of_the_descriptor_that_it_is_of() {
+    let log = "1 openat(AT_FDCWD, \"a\", O_RDONLY) = 3</d/a>\n\
+               1 read(3</d/a>, \"x\", 10) = 10\n\
+               1 dup2(3</d/a>, 0</dev/null>) = 0</d/a>\n\
+               1 close(3</d/a>) = 0\n\
+               1 read(0</d/a>, \"x\", 10) = 10\n\
+               1 fcntl(0</d/a>, F_GETFL) = 0x8000 (flags O_RDONLY|O_LARGEFILE)\n\
+               1 fcntl(0</d/a>, F_DUPFD_CLOEXEC, 10) = 10</d/a>\n\
+               1 lseek(10</d/a>, 4096, SEEK_SET) = 4096\n\
+               1 read(0</d/a>, \"x\", 10) = 10\n\
+               1 dup(-1) = -1 EBADF (Bad file descriptor)\n\
+               1 dup(9</d/a>) = 3</d/a>\n\
+               1 read(3</d/a>, \"x\", 10) = 10\n";
+    let imported = of(log).unwrap();
+    assert_eq!(accesses(&imported), [(0, 0, 10), (0, 10, 10), (0, 4096, 10)]);
+    assert_eq!(imported.header.left_out, LeftOut { unknown_offset: 1, ..LeftOut::default() });
+}
+
+#[test]
+fn calls_from_one_descriptor_to_another_read_at_an_offset_in_memory_or_move_the_position() {
+    let log = "1 openat(AT_FDCWD, \"a\", O_RDONLY) = 3</d/a>\n\
+               1 openat(AT_FDCWD, \"b\", O_RDWR) = 4</d/b>\n\
+               1 sendfile(9<socket:[7]>, 3</d/a>, [5000] => [75000], 70000) = 70000\n\
+               1 sendfile(9<socket:[7]>, 3</d/a>, NULL, 100) = 30\n\
+               1 splice(3</d/a>, [90000], 6<pipe:[8]>, NULL, 4000, 0) = 4000\n\
+               1 splice(3</d/a>, NULL, 6<pipe:[8]>, NULL, 4000, 0) = 20\n\
+               1 splice(6<pipe:[8]>, NULL, 9<socket:[7]>, NULL, 4000, 0) = 20\n\
+               1 copy_file_range(3</d/a>, [200000] => [200010], 4</d/b>, NULL, 10, 0) = 10\n\
+               1 read(4</d/b>, \"x\", 5) = 5\n\
+               1 sendfile(9<socket:[7]>, 3</d/a>, [99] => [99], 100) = 0\n\
+               1 sendfile(9<socket:[7]>, 3</d/a>, [99], 100) = -1 EAGAIN (Resource temporarily unavailable)\n\
+               1 sendfile(9<socket:[7]>, 5</d/a>, NULL, 100) = 30\n\
+               1 read(3</d/a>, \"x\", 10) = 10\n";
+    let imported = of(log).unwrap();
+    let expected =
+        [(0, 5000, 70_000), (0, 0, 30), (0, 90_000, 4000), (0, 30, 20), (0, 200_000, 10), (1, 10, 5), (0, 50, 10)];
+    assert_eq!(accesses(&imported), expected);
+    let left_out = LeftOut { failed: 1, at_end: 1, unknown_offset: 1, writes: 1, ..LeftOut::default() };
+    assert_eq!(imported.header.left_out, left_out);
 }
 
 #[test]
@@ -98,7 +150,10 @@ fn what_is_wrong_with_a_log_is_said_with_its_line_and_with_what_to_try() {
     says("1 close(3</a>) = 0\n1 read(3, \"\", 10) = 10\n", &["line 2", "strace -y"]);
     says("1 pread64(3</a>, \"\", 10, x) = 10\n", &["line 1", "pread64"]);
     says("1 read(3</a>, \"\", 10) = 99999999999999999999999\n", &["line 1", "read"]);
-    says("1 close(3</a>) = 0\n", &["no read of a file", "trace=openat"]);
+    says("1 close(3</a>) = 0\n", &["no read of a file", "trace=%desc"]);
+    says("1 read(0</a>, \"\", 10) = 10\n", &["none of the 1 reads", "trace=%desc"]);
+    let unplaced = import("1 read(0</a>, \"\", 10) = 10\n".as_bytes(), &["/a".into()]).unwrap_err();
+    assert_eq!(unplaced.wrong, Wrong::NoOffset { reads: 1 });
     says("1 mmap(NULL, 1, PROT_READ, MAP_SHARED, 3</a>, 0) = 0x7f\n", &["1 mappings", "no system call"]);
     says("fio version 3 iolog\n0 /a open\n/a read 0 10\n", &["line 3", "[TIME] FILE ACTION"]);
     says("fio version 2 iolog\n/a read 0\n", &["line 2"]);

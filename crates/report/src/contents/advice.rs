@@ -3,6 +3,7 @@
 use schema::{
     Findings, Record,
     advice::{Advice, AdviceOption, AdviceVerdict},
+    advised::Reach,
     arm::short,
 };
 
@@ -72,6 +73,7 @@ fn file(record: &Record) -> Option<Block> {
     };
     let place = format!("on {}{read_ahead}", target.file_system);
     let seen = match advised.coverage {
+        _ if matches!(advised.reach, Reach::UnseenMapping { .. }) => "not all accesses".to_string(),
         whole if whole >= 1.0 => "all accesses".to_string(),
         part => format!("{} of the accesses", trace::part(part)),
     };

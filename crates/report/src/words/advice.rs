@@ -286,11 +286,14 @@ pub(crate) fn pattern(of: &Advised) -> String {
     let reach = match &of.reach {
         Reach::Calls => format!("{} {order}", count(it.accesses, "read", "reads")),
         Reach::Mapping => format!("mapped, {} touched {order}", count(it.distinct_pages, "page", "pages")),
-        Reach::UnseenMapping { .. } => "mapped".into(),
-        Reach::Both => format!("mapped, and {}", count(it.accesses, "read", "reads")),
+        Reach::UnseenMapping { .. } => "mapped, not all pages seen".into(),
+        Reach::Both => {
+            format!("mapped and read, {}", count(it.accesses, "read or touched page", "reads and touched pages"))
+        }
     };
+    let least = if matches!(of.reach, Reach::UnseenMapping { .. }) || of.coverage < 1.0 { "at least " } else { "" };
     format!(
-        "{}, {reach}; {} reached",
+        "{}, {reach}; {least}{} reached",
         size(it.file_bytes as f64),
         size(it.distinct_pages.saturating_mul(it.page_bytes) as f64)
     )

@@ -179,6 +179,26 @@ fn the_share_of_another_file_is_of_all_that_was_read_or_mapped() {
 }
 
 #[test]
+fn what_a_trace_has_of_the_file_is_called_what_it_is() {
+    let with = |reach: Reach, coverage: f64| {
+        let mut run = advised();
+        let advised = run.record.advised.as_mut().unwrap();
+        (advised.reach, advised.coverage) = (reach, coverage);
+        squeezed(&first(&run, 100))
+    };
+    assert!(with(Reach::Calls, 1.0).contains("543 reads in no order; 2.12 MiB reached"));
+    // Some of the accesses are touches of pages, which no call read.
+    let both = with(Reach::Both, 1.0);
+    assert!(both.contains("543 reads and touched pages; 2.12 MiB reached") && both.contains("all accesses"), "{both}");
+    let unseen = with(Reach::UnseenMapping { why: "not cold".into() }, 1.0);
+    assert!(unseen.contains("at least 2.12 MiB reached") && unseen.contains("not all accesses"), "{unseen}");
+    let part = with(Reach::Calls, 0.015);
+    assert!(part.contains("at least 2.12 MiB reached") && part.contains("1.5 % of the accesses"), "{part}");
+    let nearly = with(Reach::Calls, 0.999_999);
+    assert!(nearly.contains("more than 99 % of the accesses"), "{nearly}");
+}
+
+#[test]
 fn the_page_says_what_the_first_screen_says() {
     let run = advised();
     let page = crate::squeezed(&report::html(&run.record, &run.findings));

@@ -96,8 +96,7 @@ pub struct LeftOut {
     /// Reads that began at the end of the file or beyond it, and gave no byte.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at_end: u64,
-    /// Reads at the position of a descriptor whose opening was not seen, and others whose offset was not; they lower the
-    /// coverage.
+    /// Reads at offsets that were not seen, as at the position of a descriptor that was opened before; they lower the coverage.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_offset: u64,
     #[serde(default, skip_serializing_if = "is_zero")]

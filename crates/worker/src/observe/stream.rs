@@ -155,6 +155,17 @@ impl Stream {
         }
     }
 
+    /// Where a call read was not seen, but that it did is known.
+    fn unplaced(&mut self, id: FileId, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.files[id.0].is_named {
+            self.left_out.unknown_offset += 1;
+            self.place(id);
+        } else {
+            self.left_out.other_files += 1;
+        }
+    }
+
     fn mapped(&mut self, id: FileId, bytes: u64, kind: MappingKind) {
         let file = &mut self.files[id.0];
         file.file.mappings += 1;
@@ -199,10 +210,8 @@ impl Sink for Stream {
             Via::Mapping(kind) => self.mapped(file, span.bytes, kind),
             Via::Growth(_) => {}
             Via::Touch => self.push(thread, file, span.offset, span.bytes, trace::Via::Mapping),
-            Via::Call { sequential: None, .. } => {
-                self.left_out.unknown_offset += u64::from(self.files[file.0].is_named);
-            }
             Via::Call { .. } if span.bytes == 0 => self.left_out.at_end += u64::from(self.files[file.0].is_named),
+            Via::Call { sequential: None, .. } => self.unplaced(file, span.bytes),
             Via::Call { .. } => self.push(thread, file, span.offset, span.bytes, trace::Via::Call),
         }
     }
@@ -341,9 +350,22 @@ mod tests {
         ];
         assert_eq!(accesses, expected);
         let left_out = LeftOut { failed: 1, at_end: 1, unknown_offset: 1, other_files: 1, ..LeftOut::default() };
-        // Five calls delivered bytes, and where one of them read is not known.
         assert_eq!((header.left_out, header.coverage), (left_out, 0.8));
-        assert_eq!(header.run.unwrap().bytes, 100 + 100 + 50 + 3 * half);
+        assert_eq!(header.run.unwrap().bytes, 100 + 100 + 50 + 10 + 3 * half);
+    }
+
+    #[test]
+    fn a_file_that_was_only_read_at_offsets_that_were_not_seen_is_in_the_table() {
+        let mut stream = Stream::new([(1, 1)], HashMap::new(), PAGE);
+        (0..2).for_each(|file| stream.file(FileId(file), &found(file as u64, &format!("/data/{file}"))));
+        let unplaced = Via::Call { name: "sendfile", asked_bytes: 9, sequential: None };
+        (0..2).for_each(|file| stream.access(&access(70, file, 0, 9, unplaced)));
+        stream.access(&access(70, 1, 0, 0, unplaced));
+        let (header, body) = stream.finish(&[], ended(None));
+        let (header, accesses) = written(&header, body);
+        let left_out = LeftOut { at_end: 1, unknown_offset: 1, other_files: 1, ..LeftOut::default() };
+        assert_eq!((header.left_out, header.coverage, accesses.len()), (left_out, 0.0, 0));
+        assert_eq!(header.files.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["/data/1"]);
     }
 
     #[test]

@@ -49,7 +49,9 @@ pub(super) fn reached(of: &FileSummary) -> u64 {
     let counts = of.file.counts.clone().unwrap_or_default();
     let is_code = counts.mappings.iter().any(|it| it.executable);
     let mapped = if is_code { 0 } else { counts.mapped_bytes() };
-    if is_code { 0 } else { of.bytes.saturating_add(mapped) }
+    // Calls at offsets that were not seen are no accesses of the trace.
+    let read = of.bytes.max(counts.calls.values().map(|it| it.bytes).fold(0, u64::saturating_add));
+    if is_code { 0 } else { read.saturating_add(mapped) }
 }
 
 /// What nearly every program reads when it starts: libraries, their configuration, the words of a language.

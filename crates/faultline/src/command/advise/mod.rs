@@ -334,6 +334,11 @@ impl Known {
                 Reach::UnseenMapping { why } => {
                     bail!("which pages of {} the command touches is not known: {why}", file.display())
                 }
+                _ if summary.left_out.unknown_offset > 0 => bail!(
+                    "where the command reads {} is not seen, as of sendfile and splice at offsets in its memory, so its \
+                     accesses cannot be made again; try it on another way of reading the file",
+                    file.display()
+                ),
                 _ => return Err(why),
             },
         };
