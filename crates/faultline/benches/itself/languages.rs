@@ -16,7 +16,7 @@ use schema::{Arm, Bytes, Consume, Span, findings::Document, protocol::Job};
 
 use super::{FILE_BYTES, document, median, root};
 
-const SWEEPS: usize = 5;
+const SWEEPS: usize = 3;
 const PASSES: usize = 9;
 const STARTS: usize = 21;
 const STARTED: [&str; 4] = ["go/mmap", "python/mmap", "python/mmap+numpy", "jvm/mapped"];
