@@ -786,8 +786,7 @@ impl Answer {
             let label = |at: usize| if at == 0 { label.to_string() } else { String::new() };
             says.iter().enumerate().map(move |(at, it)| (label(at), it.as_str()))
         });
-        let now = stalls.chain(now);
-        now.chain(starts).chain(in_doubt).chain(crossovers).chain(refill).chain(facts).collect()
+        stalls.chain(now).chain(starts).chain(in_doubt).chain(crossovers).chain(refill).chain(facts).collect()
     }
 }
 

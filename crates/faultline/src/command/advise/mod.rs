@@ -278,21 +278,7 @@ impl Known {
             (Err(why), _) => return Err(why),
         };
         let recorded = recorded(Some(&counts), &pattern, &reach).parse::<Arm>().map_err(|why| anyhow!(why))?;
-        let advised = Advised {
-            file: folder.display().to_string(),
-            group: Some(group),
-            states: Vec::new(),
-            digest: trace.digest.clone(),
-            recorder: trace.header.recorder.clone(),
-            coverage: trace.header.coverage,
-            recorded: recorded.name.clone(),
-            pattern,
-            reach,
-            others: Vec::new(),
-            others_left_out: 0,
-            all_bytes: None,
-            once: false,
-        };
+        let advised = Advised { group: Some(group), ..advised(&trace, &folder, &recorded, pattern, reach) };
         Ok(Known { trace, traced, files, recorded, is_aligned: false, advised })
     }
 
@@ -342,25 +328,30 @@ impl Known {
                 _ => return Err(why),
             },
         };
-        let advised = Advised {
-            file: file.display().to_string(),
-            group: None,
-            states: Vec::new(),
-            digest: trace.digest.clone(),
-            recorder: summary.recorder.clone(),
-            coverage: summary.coverage,
-            recorded: recorded.name.clone(),
-            pattern,
-            reach,
-            others: Vec::new(),
-            others_left_out: 0,
-            all_bytes: None,
-            once: false,
-        };
+        let advised = advised(&trace, &file, &recorded, pattern, reach);
         let is_whole =
             |it: &schema::trace::Access| it.offset.is_multiple_of(ALIGNMENT) && it.bytes.is_multiple_of(ALIGNMENT);
         let is_aligned = trace.accesses()?.iter().filter(|it| it.file == traced.file).all(is_whole);
         Ok(Known { trace, traced, files: vec![file], recorded, is_aligned, advised })
+    }
+}
+
+/// What is recorded of a command, but for what else it reached and what was asked.
+fn advised(trace: &TraceFile, file: &Path, recorded: &Arm, pattern: Pattern, reach: Reach) -> Advised {
+    Advised {
+        file: file.display().to_string(),
+        group: None,
+        states: Vec::new(),
+        digest: trace.digest.clone(),
+        recorder: trace.header.recorder.clone(),
+        coverage: trace.header.coverage,
+        recorded: recorded.name.clone(),
+        pattern,
+        reach,
+        others: Vec::new(),
+        others_left_out: 0,
+        all_bytes: None,
+        once: false,
     }
 }
 
