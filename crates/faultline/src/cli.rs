@@ -8,7 +8,7 @@ use clap::{
 };
 use clap_complete::Shell;
 use report::{EXPORTS, Export};
-use schema::{Arm, Beside, Bytes, Consume, Fill, State, Workload, builtin, runtime};
+use schema::{Arm, Beside, Bytes, Consume, Fill, State, Workload, builtin, experiment::BUDGET_MAX_S, runtime};
 
 use crate::runtime::RuntimeArgs;
 
@@ -750,8 +750,7 @@ fn budget(text: &str) -> Result<Duration, String> {
     let budget = humantime::parse_duration(text).map_err(|error| format!("{error}; write it as 60s, 5m or 1h"))?;
     match budget {
         _ if budget < Duration::from_secs(1) => Err("a run needs at least one second".into()),
-        // Leaves room to multiply durations without overflow.
-        _ if budget > Duration::from_secs(365 * 86_400) => Err("a run takes at most a year".into()),
+        _ if budget > Duration::from_secs(BUDGET_MAX_S.into()) => Err("a run takes at most a year".into()),
         _ => Ok(budget),
     }
 }

@@ -52,7 +52,12 @@ fn numbers_beyond_all_reason_are_refused_and_never_overflow() {
     refused(with("threads = 100000"), &["my.toml:7:"]);
     refused(with("range = { share = 7.0 }"), &["my.toml:7:"]);
     refused(with("range = { share = nan }"), &["my.toml:7:"]);
-    refused(format!("budget_s = 0\n{}", with("")), &["budget_s"]);
+    for budget_s in ["0", "31536001", "4294967295"] {
+        refused(format!("budget_s = {budget_s}\n{}", with("")), &["my.toml", "budget_s", budget_s]);
+    }
+    for budget_s in ["-1", "99999999999"] {
+        refused(format!("budget_s = {budget_s}\n{}", with("")), &["my.toml:1:", budget_s]);
+    }
 }
 
 #[test]

@@ -69,6 +69,9 @@ pub enum Variant {
     Corrected,
 }
 
+/// A year: leaves room to multiply durations without overflow.
+pub const BUDGET_MAX_S: u32 = 365 * 86_400;
+
 /// Arms times conditions, over all comparisons. More can be neither measured nor read.
 pub const CELLS_MAX: usize = 10_000;
 

@@ -6,7 +6,8 @@ use serde::{Deserialize, Deserializer, de};
 use toml::Spanned;
 
 use super::{
-    Claim, Compare, Competitor, Experiment, Figure, Override, Range, Study, Throttle, TraceAsked, Variant,
+    BUDGET_MAX_S, Claim, Compare, Competitor, Experiment, Figure, Override, Range, Study, Throttle, TraceAsked,
+    Variant,
     compare::{in_order, nothing_beside, nothing_synced, plain_storage, written_before},
     one_or_many::OneOrMany,
 };
@@ -108,8 +109,10 @@ impl Experiment {
             return Err(Problem::whole("[study]: a test file needs at least 1 byte".into()));
         }
         let budgets = [written.budget_s, written.study.as_ref().and_then(|it| it.budget_s)];
-        if budgets.contains(&Some(0)) {
-            return Err(Problem::whole("budget_s: a run needs at least 1 second".into()));
+        if let Some(wrong) = budgets.into_iter().flatten().find(|it| !(1..=BUDGET_MAX_S).contains(it)) {
+            return Err(Problem::whole(format!(
+                "budget_s: a run takes at least 1 second and at most a year, and not {wrong} seconds"
+            )));
         }
         let mut named = BTreeMap::new();
         for (name, spanned) in written.arms {
