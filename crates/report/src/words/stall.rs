@@ -14,7 +14,7 @@ pub(crate) fn stall(of: &StallFinding) -> String {
     };
     let late = lateness(&first.late);
     let why = match of.says {
-        StallSays::Nobody => return format!("nobody stops: {late}, beside {}", first.name),
+        StallSays::Nobody => return format!("no other thread stops: {late}, while {} reads", first.name),
         StallSays::OthersInMemory => " and would with its pages in memory",
         StallSays::OthersNoControl => ", for missing pages or for its computing",
         StallSays::Others | StallSays::Unknown => "",
@@ -30,9 +30,9 @@ pub(crate) fn stall(of: &StallFinding) -> String {
             Some(ns) => format!("take {name}: {}, the worst {}", time(ns), time(late.max_ns as f64)),
             None => format!("take {name}: the worst {}", time(late.max_ns as f64)),
         },
-        None => "no other arm was measured beside which nobody stops".into(),
+        None => "no other arm was measured that lets them go on".into(),
     };
-    format!("others stop beside {}{why}: {late}{also}; {instead}", first.name)
+    format!("other threads stop while {} reads{why}: {late}{also}; {instead}", first.name)
 }
 
 fn lateness(of: &BeatLateness) -> String {
