@@ -166,11 +166,17 @@ fn shown(tool: &Path, folder: &Path, file: &Path, arms: &[Loop], program: &OsStr
     Ok(document(tool, folder, &options)?.0)
 }
 
+/// As a cell: the median of as many processes as it has passes.
 fn by_hand(program: &[OsString], file: &Path, block: u64, called: &str, consume: &str) -> Result<f64> {
     let mut command = Command::new(&program[0]);
     command.args(&program[1..]).arg(file).args([FILE_BYTES.to_string(), block.to_string()]).args([called, consume]);
-    let output = command.arg((PASSES + 3).to_string()).output()?;
-    ensure!(output.status.success(), "{command:?} failed: {}", String::from_utf8_lossy(&output.stderr));
-    let printed = String::from_utf8_lossy(&output.stdout);
-    printed.trim().parse().with_context(|| format!("{command:?} printed {printed}"))
+    let mut passes = Vec::new();
+    for _ in 0..PASSES {
+        let output = command.output()?;
+        ensure!(output.status.success(), "{command:?} failed: {}", String::from_utf8_lossy(&output.stderr));
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let ns: f64 = printed.trim().parse().with_context(|| format!("{command:?} printed {printed}"))?;
+        passes.push(ns);
+    }
+    Ok(median(&mut passes))
 }
