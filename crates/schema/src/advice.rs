@@ -211,6 +211,13 @@ pub enum AdviceReason {
         ci_low: f64,
         ci_high: f64,
     },
+    /// One arm measured twice differs by as much.
+    WithinNoise {
+        arm: String,
+        ci_low: f64,
+        ci_high: f64,
+        times: f64,
+    },
     TooFewRounds {
         rounds: u32,
         least: u32,

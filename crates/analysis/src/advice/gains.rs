@@ -36,11 +36,16 @@ impl Series {
         self.0.iter().filter_map(|(round, ns)| Some((*round, *ns, *other.0.get(round)?)))
     }
 
-    /// What is more than a time, as a share: of all rounds, of which some may take less than that.
-    pub(crate) fn share_above(&self, ns: f64) -> Option<Estimate> {
+    /// What is more than a time, as a share: of all rounds, of which some may take less than that. What is not known of either
+    /// is not known of the share.
+    pub(crate) fn share_above(&self, ns: Estimate) -> Option<Estimate> {
         let Estimate { median, ci_low, ci_high } = self.middle()?;
-        let share = |it: f64| (1.0 - ns / it).max(0.0);
-        Some(Estimate { median: share(median), ci_low: share(ci_low), ci_high: share(ci_high) })
+        let share = |whole: f64, ns: f64| (1.0 - ns.max(0.0) / whole).max(0.0);
+        Some(Estimate {
+            median: share(median, ns.median),
+            ci_low: share(ci_low, ns.ci_high),
+            ci_high: share(ci_high, ns.ci_low),
+        })
     }
 
     /// How many times as long the rounds of this one take as those of the other.
@@ -69,12 +74,21 @@ impl Gains {
                 // A replay that takes longer than the program is none of it.
                 None => program - recorded + arm,
             };
-            Some(program / after).filter(|_| after > 0.0)
+            Some(if after > 0.0 { program / after } else { f64::INFINITY })
         };
         let ratios: Vec<f64> = program.beside(recorded).filter_map(ratio).collect();
         let rounds = ratios.len() as u32;
+        let ratios = with_most_for_unbounded(ratios)?;
         Some(Gains { io: recorded.over(arm)?, program: stats::median_of_positive(ratios)?, rounds })
     }
+}
+
+/// Rounds in which nothing bounds the gain count as those that gain most, because to leave them out would leave out the largest
+/// gains. Nothing where they are half of all.
+fn with_most_for_unbounded(ratios: Vec<f64>) -> Option<Vec<f64>> {
+    let most = ratios.iter().copied().filter(|it| it.is_finite()).max_by(f64::total_cmp)?;
+    let unbounded = ratios.iter().filter(|it| it.is_infinite()).count();
+    (2 * unbounded < ratios.len()).then(|| ratios.into_iter().map(|it| it.min(most)).collect())
 }
 
 #[cfg(test)]
@@ -106,11 +120,14 @@ mod tests {
 
     #[test]
     fn rounds_that_take_less_than_is_usual_count_in_the_share_above_it() {
-        let share = |ns: f64| series(&[70.0, 80.0, 90.0, 100.0, 110.0, 120.0, 130.0]).share_above(ns).unwrap();
+        let above = |ns: Estimate| series(&[70.0, 80.0, 90.0, 100.0, 110.0, 120.0, 130.0]).share_above(ns).unwrap();
+        let share = |ns: f64| above(Estimate { median: ns, ci_low: ns, ci_high: ns });
         assert!(share(100.0).median.abs() < 1e-9, "as many rounds below as above");
         assert_eq!(share(140.0), Estimate { median: 0.0, ci_low: 0.0, ci_high: 0.0 });
         let half = share(50.0);
         assert!((half.median - 0.5).abs() < 1e-9 && half.ci_low < 0.4 && half.ci_high > 0.55, "{half:?}");
+        let vague = above(Estimate { median: 50.0, ci_low: 30.0, ci_high: 70.0 });
+        assert!(vague.ci_low < half.ci_low - 0.1 && vague.ci_high > half.ci_high + 0.1, "{vague:?}");
     }
 
     #[test]
@@ -119,6 +136,14 @@ mod tests {
         let arm = Series([(1, 25.0), (2, 25.0), (9, 1.0)].into());
         assert_eq!(Gains::of(&program, &series(&[75.0; 3]), &arm, None).unwrap().rounds, 2);
         assert_eq!(Gains::of(&program, &series(&[75.0; 3]), &Series::default(), None), None);
+    }
+
+    #[test]
+    fn rounds_in_which_the_arm_leaves_nothing_of_the_program_are_not_left_out() {
+        let recorded = series(&[60.0, 60.0, 60.0, 60.0, 60.0, 90.0, 95.0]);
+        let gains = Gains::of(&series(&[80.0; 7]), &recorded, &series(&[5.0; 7]), None).unwrap();
+        assert_eq!(gains.rounds, 7);
+        assert!((gains.program.median - 80.0 / 25.0).abs() < 1e-9, "{gains:?}");
     }
 
     #[test]

@@ -45,14 +45,15 @@ struct Candidate<'a> {
     switch: Option<(String, Estimate)>,
 }
 
-impl Candidate<'_> {
-    fn is_gain(&self) -> bool {
-        self.gains.rounds >= LEAST_PAIRS && is_worth_it(&self.gains.program)
+impl Found<'_, '_> {
+    /// More than one arm measured twice differs by here.
+    fn is_worth_it(&self, gain: &Estimate) -> bool {
+        gain.ci_low > 1.0 + self.noise && gain.median >= WORTH
     }
-}
 
-fn is_worth_it(gain: &Estimate) -> bool {
-    gain.ci_low > 1.0 && gain.median >= WORTH
+    fn is_gain(&self, it: &Candidate) -> bool {
+        it.gains.rounds >= LEAST_PAIRS && self.is_worth_it(&it.gains.program)
+    }
 }
 
 /// Of several, the one with the largest gain.
@@ -66,19 +67,23 @@ type Open = (AdviceReason, Settles);
 
 pub(super) fn judge(found: &Found, checks: &[(State, Option<Checked>)], commands: &[CommandFinding]) -> Advice {
     let advice = by_replays(found, checks, commands);
-    let gains = |it: &Switched| it.real.filter(is_worth_it);
+    let is_open = advice.verdict == AdviceVerdict::Unknown;
+    let why_open = if is_open { advice.because.clone() } else { Vec::new() };
+    let gains = |it: &Switched| it.real.filter(|it| found.is_worth_it(it));
     match of_most(advice.switched.iter(), |it| gains(it)).cloned() {
-        // What a replay cannot show, such as less work of the program's own, its switch does.
-        Some(switched) if advice.verdict == AdviceVerdict::NoDifference => Advice {
+        // What a replay cannot show, such as less work of the program's own, its switch does, whether or not the replay is the
+        // program.
+        Some(switched) if advice.verdict != AdviceVerdict::Switch => Advice {
             verdict: AdviceVerdict::Switch,
             to: switched.like,
             code: AdviceCode::Unknown,
             effort: Some(Effort::E0),
             grade: Some(Grade::A),
             program: switched.real,
-            because: vec![AdviceReason::SwitchAlone],
+            because: [AdviceReason::SwitchAlone].into_iter().chain(why_open).collect(),
             how: Some(How::Switch { line: switched.line }),
             caveats: vec![AdviceCaveat::ThisMachine],
+            settles: None,
             ..advice
         },
         _ => advice,
@@ -142,9 +147,10 @@ fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[Co
     let (in_advance, all): (Vec<Candidate>, Vec<Candidate>) =
         all.into_iter().partition(|it| kind::is_in_advance(it.arm));
     let mut options: Vec<(AdviceOption, &Candidate)> =
-        all.iter().filter(|it| it.is_gain()).map(|it| (option(recorded, it, grade), it)).collect();
-    advice.in_advance = in_advance.iter().filter(|it| it.is_gain()).map(|it| option(recorded, it, grade)).collect();
-    let contradicted = contradicted(&advice.switched, &options);
+        all.iter().filter(|it| found.is_gain(it)).map(|it| (option(recorded, it, grade), it)).collect();
+    advice.in_advance =
+        in_advance.iter().filter(|it| found.is_gain(it)).map(|it| option(recorded, it, grade)).collect();
+    let contradicted = contradicted(found, &advice.switched, &options);
     options.retain(|(it, _)| !contradicted.iter().any(|(arm, ..)| *arm == it.to));
     let is_apart = advice.switched.iter().any(is_apart);
     if is_apart {
@@ -202,6 +208,10 @@ fn without_gain(found: &Found, advice: Advice, all: &[Candidate]) -> Advice {
     }
     match most.elsewhere {
         true => open(AdviceReason::DependsOnUse { arm: most.arm.name.clone() }, Settles::Switch),
+        false if ci_low > 1.0 && ci_low <= 1.0 + found.noise => {
+            let (arm, times) = (most.arm.name.clone(), 1.0 + found.noise);
+            open(AdviceReason::WithinNoise { arm, ci_low, ci_high, times }, Settles::LargerBudget)
+        }
         false => open(AdviceReason::Open { arm: most.arm.name.clone(), ci_low, ci_high }, Settles::LargerBudget),
     }
 }
@@ -316,13 +326,13 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
         let switches = program.switches.iter().filter_map(|it| does_the_same(found, it, arm));
         let switch = of_most(switches, |it| Some(it.1));
         // How much the program looks at of each access is not known; that its own switch gains shows it.
-        let shown = all.iter().filter(|_| switch.is_some()).find(|it| is_worth_it(&it.program)).copied();
+        let shown = all.iter().filter(|_| switch.is_some()).find(|it| found.is_worth_it(&it.program)).copied();
         let rule = fired.iter().find(|(rule, _)| (rule.proposes)(&evidence, arm));
         Some(Candidate {
             arm,
             gains: shown.unwrap_or(least),
             widest: all.iter().map(|it| it.program).max_by(|a, b| a.ci_high.total_cmp(&b.ci_high))?,
-            elsewhere: all.iter().any(|it| is_worth_it(&it.program)),
+            elsewhere: all.iter().any(|it| found.is_worth_it(&it.program)),
             code: rule.map_or(AdviceCode::Unknown, |it| it.0.code),
             because: rule.map_or(AdviceReason::ReplayAlone, |it| it.1.clone()),
             switch,
@@ -335,7 +345,7 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
 fn does_the_same(found: &Found, switch: &Cell, arm: &Arm) -> Option<(String, Estimate)> {
     let program = found.program.as_ref()?;
     let real = compare::compare(found.run, program.now, switch);
-    let gain = measured_gain(&real).filter(is_worth_it)?;
+    let gain = measured_gain(&real).filter(|it| found.is_worth_it(it))?;
     (like(found, switch)? == arm).then(|| (line(switch), gain))
 }
 
@@ -386,13 +396,18 @@ fn is_less(a: Estimate, b: Estimate) -> bool {
 
 /// Arms whose gain the program's own switch does not have, with both. Where another of its switches to that arm has it, nothing
 /// is contradicted.
-fn contradicted(switched: &[Switched], options: &[(AdviceOption, &Candidate)]) -> Vec<(String, f64, f64)> {
+fn contradicted(
+    found: &Found,
+    switched: &[Switched],
+    options: &[(AdviceOption, &Candidate)],
+) -> Vec<(String, f64, f64)> {
     let of = |it: &Switched| {
         let of_arm =
             |(option, all): &&(AdviceOption, &Candidate)| Some(&option.to) == it.like.as_ref() && all.switch.is_none();
         let option = options.iter().find(of_arm)?;
         let (predicted, real) = (option.0.program, it.real?);
-        (is_less(real, predicted) && !is_worth_it(&real)).then(|| (option.0.to.clone(), predicted.median, real.median))
+        (is_less(real, predicted) && !found.is_worth_it(&real))
+            .then(|| (option.0.to.clone(), predicted.median, real.median))
     };
     switched.iter().filter_map(of).collect()
 }

@@ -62,6 +62,8 @@ struct Found<'r, 'a> {
     in_memory: Option<InMemory>,
     /// One for each way of looking at the bytes; the one to go by first.
     views: Vec<View<'r, 'a>>,
+    /// By what share one arm measured twice differs in this state; 0 where that was not measured.
+    noise: f64,
 }
 
 /// The command, executed.
@@ -76,14 +78,23 @@ struct InMemory {
     program: Estimate,
     replay_ns: f64,
     /// The least that the replay takes, however much it looks at.
-    least_ns: f64,
+    least: Estimate,
 }
 
 impl InMemory {
     fn of(cached: &Found) -> Option<InMemory> {
-        let middle = |it: &View| it.times.middle().map(|it| it.median);
-        let (replay_ns, least_ns) = (middle(cached.view())?, middle(cached.least())?);
-        Some(InMemory { program: cached.program_ns()?, replay_ns, least_ns })
+        let (replay, least) = (cached.view().times.middle()?, cached.least().times.middle()?);
+        Some(InMemory { program: cached.program_ns()?, replay_ns: replay.median, least })
+    }
+
+    /// What the program takes besides reaching its file.
+    fn rest(&self) -> Estimate {
+        let (whole, least) = (self.program, self.least);
+        Estimate {
+            median: whole.median - least.median,
+            ci_low: whole.ci_low - least.ci_high,
+            ci_high: whole.ci_high - least.ci_low,
+        }
     }
 
     /// What the program takes without its file: there, too, it takes time to get at the bytes.
@@ -115,7 +126,9 @@ impl<'r, 'a> Found<'r, 'a> {
         let usual = |it: &View| if it.recorded.arm().maps() { Consume::Touch } else { Consume::Sum };
         views.sort_by_key(|it| it.consume != usual(it));
         let program = conditions().find(|(_, it)| it.is_of_commands()).and_then(|(index, _)| Program::of(run, index));
-        (!views.is_empty()).then_some(Found { run, advised, state, program, in_memory: None, views })
+        let first = views.first()?;
+        let noise = compare::noise::width_under(run, first.recorded.own).unwrap_or(0.0);
+        Some(Found { run, advised, state, program, in_memory: None, views, noise })
     }
 
     /// The one to go by.
@@ -145,7 +158,7 @@ impl<'r, 'a> Found<'r, 'a> {
     /// takes cached.
     fn share(&self) -> Option<Estimate> {
         let Some(it) = &self.in_memory else { return self.replayed_share() };
-        self.program.as_ref()?.times.share_above((it.program.median - it.least_ns).max(0.0))
+        self.program.as_ref()?.times.share_above(it.rest())
     }
 
     /// The same, of the replay.

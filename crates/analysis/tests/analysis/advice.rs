@@ -40,6 +40,8 @@ struct Plan {
     touched: Option<Vec<(&'static str, [f64; 2])>>,
     /// Of several files.
     group: Option<Group>,
+    /// How many times as long the second measurement of what is entered twice takes.
+    control: f64,
 }
 
 fn points() -> Pattern {
@@ -73,6 +75,7 @@ fn mapped_points() -> Plan {
         brought_in: 19_592.0 * 4096.0,
         touched: None,
         group: None,
+        control: 1.0,
     }
 }
 
@@ -151,7 +154,7 @@ impl Plan {
             });
         };
         enter("now", false, self.program[at]);
-        enter("now", true, self.program[at]);
+        enter("now", true, self.program[at] * self.control);
         for (name, switch) in [("switch", &self.switch), ("switch 2", &self.other_switch)] {
             if let Some((times, _)) = switch {
                 enter(name, false, times[at]);
@@ -178,7 +181,8 @@ impl Plan {
             let cell = lab.cell(condition, arm);
             lab.record.cells[cell].control = index == replays.len();
             assert!(index > 0 || *arm == first);
-            lab.measure(cell, self.rounds, times[at] * MS / accesses as f64, |_, pass: &mut Pass| {
+            let times = if index == replays.len() { times[at] * self.control } else { times[at] };
+            lab.measure(cell, self.rounds, times * MS / accesses as f64, |_, pass: &mut Pass| {
                 pass.reads("minor_faults", 545.0).reads("system_ns", 0.3 * MS);
                 let cold = if state == State::Cold { self.brought_in } else { 0.0 };
                 pass.reads("device_read_bytes", cold).tally.distinct_pages = Some(self.pattern.distinct_pages);
@@ -249,6 +253,37 @@ fn a_replay_that_takes_a_third_less_than_the_program_advises_nothing() {
     assert_eq!((cold.verdict, cold.to), (AdviceVerdict::Unknown, None));
     assert!(
         matches!(cold.because[..], [AdviceReason::SelfCheckFailed { off, .. }] if off < -0.3),
+        "{:?}",
+        cold.because
+    );
+}
+
+#[test]
+fn a_switch_that_gains_is_advised_although_the_replay_is_not_the_program() {
+    let mut plan = mapped_points();
+    plan.program = [120.0, 5.0];
+    plan.switch = Some(([40.0, 5.0], reads()));
+    let [cold, _] = plan.advice();
+    assert_eq!((cold.verdict, cold.grade, cold.settles), (AdviceVerdict::Switch, Some(Grade::A), None));
+    assert!(
+        matches!(cold.because[..], [AdviceReason::SwitchAlone, AdviceReason::SelfCheckFailed { .. }]),
+        "{:?}",
+        cold.because
+    );
+    plan.switch = Some(([119.0, 5.0], reads()));
+    assert_eq!(plan.advice()[0].verdict, AdviceVerdict::Unknown, "it gains nothing");
+}
+
+#[test]
+fn a_gain_that_one_arm_measured_twice_differs_by_is_not_advised() {
+    let mut plan = mapped_points();
+    plan.replays = vec![("mmap", [77.0, 0.4]), ("pread", [60.0, 0.9])];
+    assert_eq!(plan.advice()[0].verdict, AdviceVerdict::Switch);
+    plan.control = 3.0;
+    let [cold, _] = plan.advice();
+    assert_eq!((cold.verdict, cold.settles), (AdviceVerdict::Unknown, Some(Settles::LargerBudget)));
+    assert!(
+        matches!(cold.because[..], [AdviceReason::WithinNoise { ci_low, times, .. }] if ci_low > 1.0 && times > 2.5),
         "{:?}",
         cold.because
     );

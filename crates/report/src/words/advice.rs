@@ -55,12 +55,23 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         AdviceReason::SmallShare { share } => {
             format!("at most {} of the program's time goes to the file", percent(*share))
         }
-        AdviceReason::BestGains { most, .. } if *most <= 1.0 => "nothing that was replayed is faster".into(),
+        AdviceReason::BestGains { most, .. } if *most <= 1.0 => {
+            "no method is faster that takes the accesses one by one".into()
+        }
         AdviceReason::BestGains { arm, most } => {
-            format!("the best that was replayed, {}, saves at most {}", short(arm), percent(1.0 - 1.0 / most))
+            format!(
+                "the best method that takes the accesses one by one, {}, saves at most {}",
+                short(arm),
+                percent(1.0 - 1.0 / most)
+            )
         }
         AdviceReason::Open { arm, ci_low, ci_high } => format!(
             "with {} the program would be between {ci_low:.2} and {ci_high:.2} times as fast, which leaves it open",
+            short(arm)
+        ),
+        AdviceReason::WithinNoise { arm, ci_low, ci_high, times } => format!(
+            "with {} the program would be between {ci_low:.2} and {ci_high:.2} times as fast, and one arm measured twice \
+             differs by {times:.2} times here",
             short(arm)
         ),
         AdviceReason::TooFewRounds { rounds, least } => {
