@@ -1,8 +1,9 @@
 //! The output of `strace -f -y`. Offsets are the arguments, or follow from the position of the descriptor: from its opening
 //! on, every read, write and seek is followed, and so is each duplicate of it, which has the same position.
 //!
-//! A descriptor belongs to a process, and strace names threads. What a thread did not open is the descriptor of that number
-//! and path that another one opened.
+//! A descriptor belongs to a process, and strace names threads. Those that share their descriptors are known by the call that
+//! made them (CLONE_FILES of clone(2)), where it is in the output. Otherwise, what a thread did not open is the descriptor of
+//! that number and path that another one opened.
 
 use std::{collections::HashMap, io::BufRead};
 
@@ -19,6 +20,8 @@ enum At {
 
 #[derive(Default)]
 struct Descriptors {
+    /// The thread whose descriptors are also those of another.
+    shared: HashMap<u64, u64>,
     /// By thread and number: the path, and the place of the position in `positions`.
     open: HashMap<(u64, u64), (String, usize)>,
     positions: Vec<u64>,
@@ -27,10 +30,36 @@ struct Descriptors {
 }
 
 impl Descriptors {
+    /// The thread under which its descriptors are kept.
+    fn owner(&self, thread: u64) -> u64 {
+        self.shared.get(&thread).copied().unwrap_or(thread)
+    }
+
+    /// A call returns after what it made has begun, which may have opened some already.
+    fn share(&mut self, thread: u64, with: u64) {
+        let (owner, early) = (self.owner(thread), self.owner(with));
+        if owner == early {
+            return;
+        }
+        for it in self.shared.values_mut().filter(|it| **it == early) {
+            *it = owner;
+        }
+        self.shared.insert(with, owner);
+        let numbers: Vec<u64> = self.open.keys().filter(|it| it.0 == early).map(|it| it.1).collect();
+        for number in numbers {
+            let Some(opened) = self.open.remove(&(early, number)) else { continue };
+            self.open.insert((owner, number), opened);
+        }
+    }
+
+    fn closed(&mut self, thread: u64, number: u64) {
+        self.open.remove(&(self.owner(thread), number));
+    }
+
     fn opened(&mut self, thread: u64, number: u64, path: &str) {
         let place = self.positions.len();
         self.positions.push(0);
-        self.open.insert((thread, number), (path.into(), place));
+        self.open.insert((self.owner(thread), number), (path.into(), place));
         self.last.insert((number, path.into()), place);
     }
 
@@ -38,18 +67,19 @@ impl Descriptors {
     fn duplicated(&mut self, thread: u64, from: u64, number: u64, path: &str) {
         match self.place(thread, from, path) {
             Some(place) => {
-                self.open.insert((thread, number), (path.into(), place));
+                self.open.insert((self.owner(thread), number), (path.into(), place));
                 self.last.insert((number, path.into()), place);
             }
             None => {
-                self.open.remove(&(thread, number));
+                self.closed(thread, number);
                 self.last.remove(&(number, path.to_string()));
             }
         }
     }
 
     fn place(&self, thread: u64, number: u64, path: &str) -> Option<usize> {
-        let own = self.open.get(&(thread, number)).filter(|(known, _)| known == path).map(|(_, place)| *place);
+        let own =
+            self.open.get(&(self.owner(thread), number)).filter(|(known, _)| known == path).map(|(_, place)| *place);
         // What is inherited is looked up each time: the thread that opened it may have opened it again.
         own.or_else(|| self.last.get(&(number, path.to_string())).copied())
     }
@@ -145,7 +175,10 @@ fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Foun
         }
         "close" if !failed => {
             let (number, ..) = descriptor(arguments).ok_or_else(wrong)?;
-            descriptors.open.remove(&(thread, number));
+            descriptors.closed(thread, number);
+        }
+        "clone" | "clone3" if !failed && arguments.contains("CLONE_FILES") => {
+            descriptors.share(thread, descriptor(result).ok_or_else(wrong)?.0);
         }
         "dup" | "dup2" | "dup3" | "fcntl" | "fcntl64" if failed => {}
         "fcntl" | "fcntl64" if !arguments.contains(", F_DUPFD") => {}

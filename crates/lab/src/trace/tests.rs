@@ -140,6 +140,25 @@ fn a_descriptor_that_another_thread_opened_again_begins_at_its_new_position() {
 }
 
 #[test]
+fn threads_of_one_process_have_the_descriptors_of_each_other() {
+    let log = |flags: &str| {
+        format!(
+            "1 openat(AT_FDCWD, \"a\", O_RDONLY) = 3</d/a>\n\
+             1 read(3</d/a>, \"x\", 10) = 10\n\
+             1 clone(child_stack=0x7f, flags={flags}, tls=0x7f <unfinished ...>\n\
+             2 close(3</d/a>) = 0\n\
+             2 openat(AT_FDCWD, \"a\", O_RDONLY) = 3</d/a>\n\
+             1 <... clone resumed>) = 2\n\
+             1 read(3</d/a>, \"x\", 10) = 10\n\
+             2 read(3</d/a>, \"x\", 10) = 10\n"
+        )
+    };
+    let offsets = |flags| accesses(&of(&log(flags)).unwrap()).iter().map(|it| it.1).collect::<Vec<u64>>();
+    assert_eq!(offsets("CLONE_VM|CLONE_FILES|CLONE_THREAD"), [0, 0, 10]);
+    assert_eq!(offsets("SIGCHLD"), [0, 10, 0], "each has its own");
+}
+
+#[test]
 fn what_is_wrong_with_a_log_is_said_with_its_line_and_with_what_to_try() {
     let says = |log: &str, words: &[&str]| {
         let mistake = of(log).unwrap_err().to_string();
