@@ -4,7 +4,7 @@
 use std::{cell::OnceCell, collections::BTreeMap};
 
 use schema::{
-    Arm, CellId, Condition, Durability, Labels, Names, Reading, Record, State,
+    Arm, Beside, CellId, Condition, Durability, Labels, Names, Reading, Record, State,
     beats::Beats,
     experiment::Compare,
     findings::{NoiseFloor, StateNoise},
@@ -27,7 +27,7 @@ const JVM_TICK_NS: f64 = 1e7;
 const RANDOM_BYTES: u64 = 4096;
 
 /// What decides how noisy a condition is: its state, when it is synced, and whether its storage is throttled.
-pub(crate) type NoiseKind = (State, Durability, bool);
+pub(crate) type NoiseKind = (State, Durability, bool, Beside);
 
 pub(crate) struct Run<'a> {
     pub(crate) record: &'a Record,

@@ -123,7 +123,11 @@ fn says(state: State, late: &BeatLateness, busy_share: f64, control: Option<&Bea
         None if IN_MEMORY.contains(&state) => BeatSays::InMemory,
         Some(control) if control.late.deadlines >= P99_DEADLINES => {
             let control = &control.late;
-            let longer = tail(late) > APART * tail(control) || stalled(late) > MORE_OFTEN * stalled(control);
+            // Where most are stalled already, it is the others that become fewer.
+            let on_time = |of: &BeatLateness| 1.0 - stalled(of);
+            let longer = tail(late) > APART * tail(control)
+                || stalled(late) > MORE_OFTEN * stalled(control)
+                || on_time(control) > MORE_OFTEN * on_time(late);
             match (stalled(control) <= NOBODY, longer) {
                 (true, _) => BeatSays::Waiting,
                 (false, true) => BeatSays::LongerThanInMemory,

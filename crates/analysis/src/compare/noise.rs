@@ -32,10 +32,10 @@ pub(crate) fn of_states<'r>(run: &'r Run) -> &'r [StateNoise] {
     })
 }
 
-/// A sync waits for the device, and a throttle leaves nothing for its fast and slow minutes to change: what is noisy about
-/// one of them says nothing about another.
+/// A sync waits for the device, a throttle leaves nothing for its fast and slow minutes to change, and a second thread takes
+/// time of the first: what is noisy about one of them says nothing about another.
 fn kind(condition: &Condition) -> NoiseKind {
-    (condition.state, condition.durability, condition.storage.is_some())
+    (condition.state, condition.durability, condition.storage.is_some(), condition.beside)
 }
 
 /// With fewer controls, chance decides what they differ by.
@@ -82,7 +82,7 @@ pub(crate) fn leaves_open(run: &Run, finding: &Comparison) -> Option<Reason> {
 /// Why what lies within the noise floor of these conditions is undecided: a speedup, or a ratio of two conditions.
 pub(crate) fn is_within(ratio: bool, estimate: Estimate, conditions: &[&Condition], width: f64) -> Reason {
     let under = |it: &&Condition| {
-        let (state, durability, throttled) = kind(it);
+        let (state, durability, throttled, _) = kind(it);
         Noisy { state, durability, throttled }
     };
     let mut under: Vec<Noisy> = conditions.iter().map(under).collect();

@@ -23,7 +23,11 @@ pub fn beats(of: &BeatFinding) -> String {
         BeatSays::LongerThanInMemory => {
             format!("others stopped for longer while it waited for pages than without missing pages: {late}; {control}")
         }
-        BeatSays::AsInMemory => format!("others stopped, and not for missing pages: {late}; {control}"),
+        BeatSays::AsInMemory => {
+            format!(
+                "others stopped, and no longer for missing pages than without, as far as was shown: {late}; {control}"
+            )
+        }
         BeatSays::InMemory => {
             format!("others stopped although its pages are in memory, for its computing or for other work here: {late}")
         }
