@@ -84,10 +84,22 @@ pub enum Operation {
     Faults,
     AscendingReads,
     Device,
-    InFlight { requests: u32 },
-    Consume { consume: Consume },
-    Method { method: String },
-    Advice { advice: String },
+    InFlight {
+        requests: u32,
+    },
+    Consume {
+        consume: Consume,
+    },
+    /// Of each block, so much is consumed.
+    Part {
+        percent: u32,
+    },
+    Method {
+        method: String,
+    },
+    Advice {
+        advice: String,
+    },
 }
 
 impl From<Operation> for NoCost {

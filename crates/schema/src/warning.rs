@@ -63,6 +63,11 @@ pub enum Warning {
         all: usize,
         first_missing: String,
     },
+    /// Blocks of this size took so many times as long to copy to just behind the beginning of a page as to its beginning.
+    SlowBuffers {
+        times: f64,
+        block_bytes: u64,
+    },
     /// Other processes used the disk during the passes.
     DiskShared {
         device: Option<String>,

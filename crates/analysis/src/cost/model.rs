@@ -83,8 +83,11 @@ pub(crate) fn components(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<C
     if condition.storage.is_some() {
         return Err(NoCost::Throttled);
     }
-    if !matches!(condition.consume, Consume::Sum | Consume::Touch) || condition.consumed_percent != 100 {
+    if !matches!(condition.consume, Consume::Sum | Consume::Touch) {
         return Err(Operation::Consume { consume: condition.consume }.into());
+    }
+    if condition.consumed_percent != 100 {
+        return Err(Operation::Part { percent: condition.consumed_percent }.into());
     }
     if !matches!(condition.state, State::Cold | State::Cached | State::Mapped | State::Locked) {
         return Err(NoCost::State { state: condition.state });
@@ -245,7 +248,7 @@ impl Adding<'_> {
 
     fn read(&mut self) -> Result<(), NoCost> {
         self.file_advice()?;
-        if self.pass.arm.number("buffer_kib").is_some_and(|it| it > 0) {
+        if self.pass.arm.number("buffer_kib").is_some_and(|it| it > 0) || self.pass.arm.word("buffer") == "malloc" {
             return Err(Operation::Method { method: self.pass.arm.short_name().into() }.into());
         }
         let costs = self.costs;

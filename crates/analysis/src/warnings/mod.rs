@@ -7,6 +7,7 @@ pub(crate) mod traps;
 use schema::{
     Record, State,
     findings::{NoiseFloor, StateNoise},
+    unit_cost::CalibrationPoint,
     warning::Warning,
 };
 
@@ -18,6 +19,9 @@ use crate::{
 
 /// CPU time that the hypervisor gave to other guests.
 const STEAL: f64 = 0.02;
+
+/// What the place of a buffer may matter without being worth a warning.
+const SLOW_BUFFERS: f64 = 1.5;
 
 /// The kernel's default read-ahead; a few times more or less is another machine as far as cold reads are concerned.
 const READ_AHEAD_BYTES: u64 = 128 * 1024;
@@ -37,6 +41,7 @@ pub(crate) fn of_run(run: &Run, noise_floor: &NoiseFloor, noise_floors: &[StateN
         small_window(run),
         loose_throttle(run),
         half_calibrated(record),
+        slow_buffers(record),
     ]
     .into_iter()
     .flatten()
@@ -119,6 +124,23 @@ fn touched_bytes(cell: &Cell) -> u64 {
 }
 
 /// What was not calibrated is not explained, and predicted from less.
+/// Of the same blocks, read into a buffer at a page and into one as of malloc(3).
+fn slow_buffers(record: &Record) -> Option<Warning> {
+    let points = &record.calibration.value()?.points;
+    let displaced = points.iter().find(|it| it.arm == "native/pread+malloc")?;
+    let is_alike = |it: &&CalibrationPoint| {
+        let of = |it: &CalibrationPoint| (it.workload, it.consume, it.state, it.fill, it.block_bytes, it.range_bytes);
+        it.arm == "native/pread" && of(it) == of(displaced)
+    };
+    let each = |it: &CalibrationPoint| {
+        let took = it.passes.iter().map(|pass| pass.phases.work_ns as f64 / it.ops.max(1) as f64);
+        SortedValues::new(took.collect()).map(|it| it.median())
+    };
+    let times = each(displaced)? / each(points.iter().find(is_alike)?)?;
+    let block_bytes = displaced.block_bytes;
+    (times.is_finite() && times > SLOW_BUFFERS).then_some(Warning::SlowBuffers { times, block_bytes })
+}
+
 fn half_calibrated(record: &Record) -> Option<Warning> {
     let calibration = record.calibration.value()?;
     let first_missing = calibration.missing.first()?.clone();

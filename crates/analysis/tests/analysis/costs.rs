@@ -15,6 +15,7 @@ use schema::{
         Calibration, CalibrationPass, CalibrationPoint, Cause, Curve, ForecastRemark, Loop, NotCounted, Quantity,
         UnitCosts,
     },
+    warning::Warning,
 };
 
 use crate::support::{GIB, Lab, MIB, Pass, random, scan};
@@ -341,6 +342,30 @@ fn a_pass_that_waited_for_a_processor_costs_what_it_ran() {
     close_to(waited.map_ns, WORLD.map);
     let fills = analysis::fit_fills(&calibration, 4096, &waited);
     close_to(fills[0].costs.unmap.map(|it| it.page_ns), FOLIOS[0].unmapped_page);
+}
+
+#[test]
+fn a_processor_that_copies_slowly_to_where_malloc_has_its_buffers_is_warned_of() {
+    let warned = |times: u64| {
+        let mut lab = lab(&both_states("64 KiB"), |_, ns| ns);
+        let mut calibration = WORLD.calibration();
+        let scanned = |it: &&CalibrationPoint| {
+            (it.arm.as_str(), it.workload, it.consume, it.state)
+                == ("native/pread", Workload::Scan, Consume::Touch, State::Mapped)
+        };
+        let mut displaced = calibration.points.iter().find(scanned).unwrap().clone();
+        displaced.arm += "+malloc";
+        displaced.passes.iter_mut().for_each(|it| it.phases.work_ns *= times);
+        calibration.points.push(displaced);
+        lab.record.calibration = Reading::Value(calibration);
+        let slow = |it: &Warning| match it {
+            Warning::SlowBuffers { times, .. } => Some(*times),
+            _ => None,
+        };
+        lab.analyze().warnings.iter().find_map(slow)
+    };
+    assert_eq!(warned(1), None);
+    assert!((warned(7).unwrap() - 7.0).abs() < 0.1);
 }
 
 #[test]

@@ -52,6 +52,8 @@ const BLOCKS: [(u64, u64); 8] = [
     (8 * MIB, 16),
     (24 * MIB, 4),
 ];
+/// Of the sizes that malloc(3) of glibc puts behind the beginning of a page.
+const OF_MALLOC: (u64, u64) = BLOCKS[4];
 /// So few blocks that hardly two of them lie close to each other: nothing but first visits.
 const FEW: u64 = 1024;
 /// Parts of the file that fit the caches of one level after the other.
@@ -137,6 +139,8 @@ fn points(range_bytes: u64, window: Option<u64>) -> Vec<CalibrationPoint> {
     add("pread", Random, Touch, Mapped, (smallest.0, FEW), whole);
     add("mmap", Random, Sum, Mapped, (smallest.0, FEW), whole);
     add("mmap", Scan, Touch, Mapped, middle, whole);
+    // Whether the place of a buffer matters on this processor: a block of BLOCKS, so that it is known of a buffer at a page.
+    add("pread+malloc", Scan, Touch, Mapped, OF_MALLOC, whole);
     add("pread", Scan, Touch, Cached, (middle.0, 1), whole);
     for part in [whole / 32, whole / 8, whole] {
         add("mmap", Scan, Touch, Cached, (middle.0, part / middle.0), part);

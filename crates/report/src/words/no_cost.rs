@@ -87,6 +87,7 @@ fn not_calibrated(operation: &Operation) -> String {
         Operation::Device => "the device",
         Operation::Method { method } => method,
         Operation::Consume { consume } => return format!("consume {consume} was not calibrated"),
+        Operation::Part { percent } => return format!("consuming {percent} % of each block was not calibrated"),
         Operation::Advice { advice } => return format!("advice {advice} was not calibrated"),
         Operation::RandomReads => return "random reads were not calibrated".into(),
         Operation::Faults => return "faults were not calibrated".into(),

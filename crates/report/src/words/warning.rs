@@ -55,6 +55,13 @@ pub fn warning(warning: &Warning) -> String {
              {first_missing})",
             all.saturating_sub(*calibrated)
         ),
+        Warning::SlowBuffers { times: slower, block_bytes } => format!(
+            "this processor copies to a buffer that begins 16 bytes behind the beginning of a page {} slower ({} at a time). \
+             glibc's malloc puts buffers of 128 KiB and more there; the arms here have buffers at a page, and arms with \
+             +malloc do not",
+            times(*slower),
+            size(*block_bytes as f64)
+        ),
         Warning::DiskShared { device, passes, read_bytes, written_bytes, own_bytes } => {
             let foreign = [(*read_bytes, "read"), (*written_bytes, "written")];
             let foreign: Vec<String> =
@@ -130,6 +137,35 @@ pub fn warning(warning: &Warning) -> String {
             size(*range_bytes as f64),
             size(*cache_bytes as f64)
         ),
+    }
+}
+
+/// What it is about, in a word or two.
+pub(crate) fn topic(warning: &Warning) -> &'static str {
+    match warning {
+        Warning::Incomplete { .. } => "incomplete run",
+        Warning::WideNoise { .. } => "wide noise",
+        Warning::RejectedControls { .. } => "A/A controls that differ",
+        Warning::StolenTime { .. } => "stolen CPU time",
+        Warning::FewCpus { .. } => "few CPUs",
+        Warning::Busy { .. } => "busy machine",
+        Warning::Sparse { .. } => "file with holes",
+        Warning::UnusualReadAhead { .. } => "read-ahead size",
+        Warning::SmallWindow { .. } => "part of the file",
+        Warning::ThrottleExceeded { .. } => "I/O throttle",
+        Warning::HalfCalibrated { .. } => "unit costs",
+        Warning::SlowBuffers { .. } => "place of buffers",
+        Warning::DiskShared { .. } => "shared disk",
+        Warning::AtTheCeiling { .. } => "device ceiling",
+        Warning::PagesLeft { .. } => "pages left the cache",
+        Warning::UnevenStarts { .. } => "uneven starts",
+        Warning::Reclaimed { .. } => "reclaim of idle memory",
+        Warning::Amplified { .. } => "read amplification",
+        Warning::IdleAdvice { .. } => "advice without effect",
+        Warning::OtherFolios { .. } => "folios of other sizes",
+        Warning::LostEvents { .. } => "lost events",
+        Warning::ForksDisagree { .. } => "forks that disagree",
+        Warning::WithinCpuCache { .. } => "CPU cache",
     }
 }
 

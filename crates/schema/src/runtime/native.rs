@@ -23,6 +23,12 @@ const BUFFER: OptionSpec = OptionSpec {
     about: "KiB that a call reads at least, where the range goes as far; what lies in the buffer needs no call",
     can: Can::Read,
 };
+const PLACE: OptionSpec = OptionSpec {
+    name: "buffer",
+    values: Values::Words(&["page", "malloc"]),
+    about: "it begins at a page, or 16 bytes behind one, where glibc's malloc(3) puts 128 KiB and more",
+    can: Can::Read,
+};
 const POPULATE: OptionSpec = OptionSpec {
     name: "populate",
     values: Values::Words(&["no", "map-populate", "populate-read", "populate-write"]),
@@ -70,10 +76,13 @@ const WINDOW: OptionSpec = OptionSpec {
 /// In the order in which `faultline list methods` prints them.
 const METHODS: &[MethodSpec] = &[
     MethodSpec {
-        options: &[FILE_ADVICE],
+        options: &[FILE_ADVICE, PLACE],
         ..MethodSpec::reads("read", "read(2) at the file's own position; lseek(2) before it when the workload jumps")
     },
-    MethodSpec { options: &[FILE_ADVICE, BUFFER], ..MethodSpec::reads("pread", "pread(2) at an explicit offset") },
+    MethodSpec {
+        options: &[FILE_ADVICE, BUFFER, PLACE],
+        ..MethodSpec::reads("pread", "pread(2) at an explicit offset")
+    },
     MethodSpec::reads("stdio", "fread(3) with the C library's own buffer"),
     MethodSpec {
         name: "stdio-mmap",

@@ -437,7 +437,7 @@ makes! {
         }
         schema::answer::Answer { choices, causes }
         schema::answer::Choice { arms, losses, known, conditions, measured }
-        schema::answer::Loss { id, fastest, times, by_trial }
+        schema::answer::Loss { id, fastest, times, than_baseline, by_trial }
         schema::answer::MainCause { id, cause, faster, slower }
         schema::answer::Part { cell, arm, pass_ns, cause_ns }
         ClaimFinding { id, study, source, says, published, measured, verdict, reasons, folios, complete }
@@ -523,6 +523,7 @@ makes! {
             SmallWindow { bytes, file_bytes },
             ThrottleExceeded { arm, label, allowed_bytes_per_s, bytes_per_s },
             HalfCalibrated { calibrated, all, first_missing },
+            SlowBuffers { times, block_bytes },
             DiskShared { device, passes, read_bytes, written_bytes, own_bytes },
             AtTheCeiling { arm, label, share, more },
             PagesLeft { lost, passes, most_pages },
@@ -553,6 +554,7 @@ makes! {
             SmallShare { share },
             BestGains { arm, most },
             Open { arm, ci_low, ci_high },
+            WithinNoise { arm, ci_low, ci_high, times },
             TooFewRounds { rounds, least },
             NotMeasured { reason },
             SelfCheckFailed { off, most },
@@ -676,7 +678,8 @@ makes! {
         }
         Operation {
             ReadCall, BareCall, Copying, RandomReads, Summing, Opening, Populating, Mapping, TouchingPages, RandomAccess,
-            Faults, AscendingReads, Device, InFlight { requests }, Consume { consume }, Method { method }, Advice { advice },
+            Faults, AscendingReads, Device, InFlight { requests }, Consume { consume }, Part { percent }, Method { method },
+            Advice { advice },
         }
         Conclusion {
             Verdicts(verdicts),

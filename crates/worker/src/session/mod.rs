@@ -69,9 +69,15 @@ pub(crate) fn prepare<W: Way>(way: W, task: Task) -> Result<Box<dyn Session>, Re
         schema::Consume::Copy if lends_file => task.block(),
         _ => 0,
     };
-    let buffer = |bytes: usize| Buffer::new(bytes).map_err(at(format!("a buffer of {bytes} bytes")));
+    let buffer = |made: fn(usize) -> io::Result<Buffer>, bytes: usize| {
+        made(bytes).map_err(at(format!("a buffer of {bytes} bytes")))
+    };
+    let of_arm = if task.arm.word("buffer") == "malloc" { Buffer::as_of_malloc } else { Buffer::new };
     let rooms = (0..task.job.threads)
-        .map(|_| Ok(Room { buffer: buffer(way.buffer_bytes(&task))?, destination: buffer(destination_bytes)? }))
+        .map(|_| {
+            let destination = buffer(Buffer::new, destination_bytes)?;
+            Ok(Room { buffer: buffer(of_arm, way.buffer_bytes(&task))?, destination })
+        })
         .collect::<Result<Vec<Room>, Fault>>()?;
     if task.several.is_some() {
         return several::prepare(way, task, rooms);
