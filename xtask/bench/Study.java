@@ -35,7 +35,8 @@ public class Study {
         this.consume = consume;
         this.block = block;
         array = new byte[block];
-        direct = ByteBuffer.allocateDirect(block);
+        // At a page, as the study: processors may copy several times slower to just behind the beginning of one.
+        direct = ByteBuffer.allocateDirect((block + 4095) / 4096 * 4096 + 4096).alignedSlice(4096).limit(block).slice();
         heap = ByteBuffer.allocate(block);
         for (int i = 0; i < block; i++) {
             array[i] = (byte) (i * 31);

@@ -74,7 +74,10 @@ fn of_study(programs: &mut Programs, shown: &Document) -> Result<String> {
             let Some(than) = it.than_cell else { continue };
             let cells = [than, it.id.cell].map(|cell| &shown.record.cells[cell]);
             let condition = &shown.record.conditions[it.id.condition.condition_index];
-            let Some([low, ratio, high]) = programs.ratio(condition, cells, part)? else {
+            let comparison =
+                it.id.condition.comparison_index.and_then(|at| shown.record.experiment.comparisons.get(at));
+            let part_of_file = comparison.is_some_and(|it| it.range.is_some());
+            let Some([low, ratio, high]) = programs.ratio(condition, part_of_file, cells, part)? else {
                 without += 1;
                 continue;
             };
@@ -169,15 +172,21 @@ impl Programs<'_> {
         self.folder.join("study-warm")
     }
 
-    /// How many times faster the second cell is: the least, the median and the most of some pairs. Nothing where the programs
+    /// How many times faster the second cell is, over the whole file or the part that a study asks for: the least, the median and the most of some pairs. Nothing where the programs
     /// lack an arm or a state.
-    fn ratio(&mut self, condition: &Condition, cells: [&Cell; 2], part: &str) -> Result<Option<[f64; 3]>> {
+    fn ratio(
+        &mut self,
+        condition: &Condition,
+        part_of_file: bool,
+        cells: [&Cell; 2],
+        part: &str,
+    ) -> Result<Option<[f64; 3]>> {
         let mut ratios = Vec::new();
         for pair in 0..PAIRS {
             let mut times = [0.0; 2];
             let order = if pair % 2 == 0 { [0, 1] } else { [1, 0] };
             for at in order {
-                let Some(ns) = self.pass(condition, &cells[at].arm, part, 1000 + 2 * pair + at)? else {
+                let Some(ns) = self.pass(condition, part_of_file, &cells[at].arm, part, 1000 + 2 * pair + at)? else {
                     return Ok(None);
                 };
                 times[at] = ns;
@@ -192,7 +201,14 @@ impl Programs<'_> {
         Ok(ends[0].zip(ends[1]).map(|(low, high)| [low, middle, high]))
     }
 
-    fn pass(&mut self, condition: &Condition, arm: &Arm, part: &str, seed: usize) -> Result<Option<f64>> {
+    fn pass(
+        &mut self,
+        condition: &Condition,
+        part_of_file: bool,
+        arm: &Arm,
+        part: &str,
+        seed: usize,
+    ) -> Result<Option<f64>> {
         let Some(method) = method(arm, condition) else { return Ok(None) };
         let is_java = arm.runtime != "native";
         let known = [State::Cached, State::Mapped, State::Cold, State::Limited].contains(&condition.state);
@@ -209,9 +225,14 @@ impl Programs<'_> {
             Workload::Overwrite => "overwrite",
             Workload::Replay | Workload::OverwriteRandom | Workload::Append | Workload::Command => return Ok(None),
         };
-        // The whole file; where each block waits for the device, as many as the rounds had.
+        // The whole file, unless the study asks for a part of it; where each block waits for the device, as many as the rounds
+        // had.
         let given = condition.workload == Workload::Random || condition.durability == Durability::SyncEach;
-        let ops = if given { condition.ops } else { 0 };
+        let ops = match (given, part_of_file) {
+            (true, _) => condition.ops,
+            (false, true) => condition.range.bytes / condition.block_bytes,
+            (false, false) => 0,
+        };
         let [block, ops, seed] = [condition.block_bytes, ops, seed as u64].map(|it| it.to_string());
         let mut words: Vec<String> = if is_java {
             let class = self.folder.display().to_string();
