@@ -51,6 +51,11 @@ fn finding(record: &Record, id: ConditionId, runtime: &str, mut measured: Vec<&B
         ([], [longest, ..]) => (StallSays::Nobody, vec![*longest]),
         ([longest, ..], _) => match longest.says {
             BeatSays::AsInMemory | BeatSays::InMemory => (StallSays::OthersInMemory, stopping),
+            // Those that stop others as long with their pages in memory are another matter.
+            BeatSays::Waiting | BeatSays::LongerThanInMemory => {
+                let waiting = stopping.into_iter().filter(|it| it.says != BeatSays::AsInMemory).collect();
+                (StallSays::Others, waiting)
+            }
             BeatSays::NoControl => (StallSays::OthersNoControl, stopping),
             _ => (StallSays::Others, stopping),
         },
@@ -62,7 +67,10 @@ fn finding(record: &Record, id: ConditionId, runtime: &str, mut measured: Vec<&B
         let [longest, .., shortest] = &arms[..] else { return None };
         (tail(longest) > APART * tail(shortest) && !is_same_call(arm(longest), arm(shortest))).then_some(*shortest)
     };
-    let instead = others().find(|it| !arm(it).maps()).or_else(|| others().next()).or_else(much_shorter);
+    // What else stopped threads meanwhile should be the same, or the two are not to be held against each other.
+    let meanwhile = |it: &BeatFinding| arm(it).word(MEANWHILE);
+    let is_elsewhere = |it: &BeatFinding| arms.first().is_none_or(|first| meanwhile(it) != meanwhile(first));
+    let instead = others().min_by_key(|it| (arm(it).maps(), is_elsewhere(it))).or_else(much_shorter);
     let shown = |it: &BeatFinding| StallArm { cell: it.id.cell, name: it.name.clone(), late: it.late };
     StallFinding {
         id,

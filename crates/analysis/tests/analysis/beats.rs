@@ -241,6 +241,26 @@ fn an_arm_is_no_answer_to_itself_with_something_that_stops_all_threads() {
 }
 
 #[test]
+fn what_is_taken_instead_was_measured_beside_the_same() {
+    const LATER: Late = &[(90, 200)];
+    let found = stalls(&[
+        ("jvm/mapped+safepoints", STALLED),
+        ("jvm/channel-positional", FREE),
+        ("jvm/channel-positional+safepoints", LATER),
+    ]);
+    let instead = found[0].instead.as_ref().map(|it| it.name.as_str());
+    assert_eq!(instead, Some("jvm/channel-positional+safepoints"));
+}
+
+#[test]
+fn missing_pages_show_beside_a_control_that_stops_others_most_of_the_time() {
+    let stalled = |late: Late, control: Late| first(&run(late, Some((State::Mapped, control)), 70)).says;
+    const CONTROL: Late = &[(70, 80), (4000, 120)];
+    assert_eq!(stalled(&[(70, 10), (4000, 190)], CONTROL), BeatSays::LongerThanInMemory);
+    assert_eq!(stalled(&[(70, 70), (4000, 130)], CONTROL), BeatSays::AsInMemory);
+}
+
+#[test]
 fn nothing_is_said_of_a_runtime_of_whose_arms_one_is_not_known() {
     let few: Late = &[(70, 9)];
     let found = stalls(&[("native/mmap", few), (CALL, FREE), (MAP, few)]);
