@@ -14,7 +14,7 @@ use schema::{
 use serde_json::Value;
 
 use crate::{
-    contents::commands,
+    contents::{commands, stalls},
     words::{
         advice_caveat, advice_reason, beats, caution, crossover, explanation, fact, fact_says, forecast_remark,
         fork_groups, how, line, not_comparable, reason, reasons, safepoints, settles, stall, traits, unchecked,
@@ -29,7 +29,7 @@ pub fn json(record: &Record, findings: &Findings, across: Option<&RunComparison>
     let mut findings = findings.clone();
     commands::say(record, &mut findings);
     let mut value = serde_json::to_value(&findings).expect(WRITTEN);
-    say_findings(&findings, &mut value);
+    say_findings(record, &findings, &mut value);
     let (schema_version, record) = (SCHEMA_VERSION, record.clone());
     let across = across.map(|it| {
         let mut value = serde_json::to_value(it).expect(WRITTEN);
@@ -56,7 +56,7 @@ pub fn forecast_json(forecast: &Forecast) -> String {
     format!("{value:#}\n")
 }
 
-fn say_findings(findings: &Findings, value: &mut Value) {
+fn say_findings(record: &Record, findings: &Findings, value: &mut Value) {
     say_readings(value);
     put(value, "warnings", texts(&findings.warnings, warning));
     for (it, value) in each(&findings.cells, value, "cells") {
@@ -93,7 +93,7 @@ fn say_findings(findings: &Findings, value: &mut Value) {
         put(value, "says", beats(it));
     }
     for (it, value) in each(&findings.stalls, value, "stalls") {
-        put(value, "says", stall(it));
+        put(value, "says", stall(it, &stalls::names(record, findings, it)));
     }
     if let (Some(it), Some(value)) = (&findings.safepoints, value.get_mut("safepoints")) {
         put(value, "says", safepoints(it));

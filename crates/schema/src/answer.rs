@@ -37,6 +37,9 @@ pub struct Loss {
     pub fastest: String,
     /// How many times as long the choice takes.
     pub times: f64,
+    /// The same against the baseline.
+    #[serde(default)]
+    pub than_baseline: Option<f64>,
     /// The choice was too slow for rounds: the figure is that of one short pass.
     #[serde(default)]
     pub by_trial: bool,

@@ -74,7 +74,7 @@ fn of_baselines(answered: &[Answered]) -> Choice {
             arms.push(name.clone());
         }
     }
-    let losses = answered.iter().filter_map(|it| loss(it, it.times, false));
+    let losses = answered.iter().filter_map(|it| loss(it, 1.0, false));
     choice(arms, losses.collect(), answered.len(), answered.len())
 }
 
@@ -113,7 +113,7 @@ fn of_arm(run: &Run, compared: &[Compared], answered: &[Answered], name: &str) -
         };
         if let Some(speedup) = speedup.filter(|it| it.is_finite() && *it > 0.0) {
             known += 1;
-            losses.extend(loss(it, it.times / speedup, by_trial).filter(|_| can_lose));
+            losses.extend(loss(it, speedup, by_trial).filter(|_| can_lose));
         }
     }
     Some(choice(vec![name.to_string()], losses, known, answered.len()))
@@ -135,9 +135,11 @@ fn baseline_ns(baseline: &Cell) -> Option<f64> {
     Some(crate::stats::median_of_positive(passes)?.median)
 }
 
-fn loss(under: &Answered, times: f64, by_trial: bool) -> Option<Loss> {
-    let fastest = under.fastest.to_string();
-    (times > 1.0 + MARGIN).then_some(Loss { id: under.line.id, fastest, times, by_trial })
+/// Of an arm that is so many times faster than the baseline.
+fn loss(under: &Answered, speedup: f64, by_trial: bool) -> Option<Loss> {
+    let (fastest, times) = (under.fastest.to_string(), under.times / speedup);
+    let than_baseline = Some(1.0 / speedup);
+    (times > 1.0 + MARGIN).then_some(Loss { id: under.line.id, fastest, times, than_baseline, by_trial })
 }
 
 fn choice(arms: Vec<String>, mut losses: Vec<Loss>, known: usize, conditions: usize) -> Choice {

@@ -682,7 +682,7 @@ fn the_fastest_arm_wins_and_what_it_is_not_faster_than_ties() {
         &lab,
         expect![[r#"
             scan 64 KiB cached (faster): mmap is 1.6x faster than read; mmap+sequential ties with it
-              read: 1,024 read calls for 64 MiB, 3 minor faults, 71 % of its CPU time in the system; mmap: no read call, 1,024 minor faults of 64 KiB, 40 % of its CPU time in the system
+              read: 1,024 read calls for 64 MiB, 3 minor faults, 71 % of its CPU time in the kernel; mmap: no read call, 1,024 minor faults of 64 KiB, 40 % of its CPU time in the kernel
         "#]],
     );
     let line = &lab.analyze().map[0];

@@ -9,7 +9,7 @@ use schema::{
 use crate::layout::words::counted;
 
 /// How large the passes are that measure an answer again.
-const AS_MUCH: &str = "each over as much of the file or with as many reads as time allowed";
+const AS_MUCH: &str = "in passes as long as time allowed";
 
 #[derive(Default)]
 pub(super) struct MeasuredAgain<'a> {
@@ -46,7 +46,7 @@ impl<'a> MeasuredAgain<'a> {
         again
     }
 
-    /// `2 answers were measured again, each over …`; nothing where none was.
+    /// `2 answers were measured again, in passes …`; nothing where none was.
     pub(super) fn says(&self) -> Option<String> {
         let all = self.held + self.replaced + self.open + self.without_answer + self.left_aside;
         let verb = if all == 1 { "was" } else { "were" };

@@ -7,7 +7,8 @@ use schema::{
     Arm, Beside, Bytes, Condition, ConditionId, Fill, Findings, Labels, Names, Record, Skip, State, Workload,
     answer::{Choice, Loss, MainCause},
     fields,
-    findings::{AnswerOf, MapLine, Verdict},
+    findings::{AnswerOf, Comparison, FillFinding, MapLine, Verdict},
+    reason::Reason,
     record::{self, Outcome},
     unit_cost::BreakEven,
 };
@@ -23,11 +24,15 @@ use crate::{
         words::{counted, joined, list},
     },
     shell,
-    words::UNCONFIRMED,
+    words::{self, UNCONFIRMED},
 };
 
 /// Causes that are worth a line each.
 const CAUSES: usize = 3;
+/// What is so many times slower than the plain way is said beside the fastest.
+const FAR: f64 = 3.0;
+/// Pages that faults map in one case and another, where they are not called the same.
+const APART: f64 = 1.5;
 
 #[derive(Default)]
 pub(crate) struct Answer {
@@ -49,6 +54,8 @@ pub(crate) struct Answer {
     /// What else is known, by label.
     pub(crate) facts: Vec<(&'static str, Vec<String>)>,
     pub(crate) why: Vec<String>,
+    /// What the rows of the matrix are called after.
+    pub(crate) states: Vec<&'static str>,
     /// How many reads the passes of random reads make: their ratios depend on it.
     pub(crate) reads: Option<String>,
     pub(crate) trust: String,
@@ -106,7 +113,11 @@ pub(crate) enum Standing {
     Unbeaten {
         arm: String,
     },
-    Undecided,
+    /// By how many times an arm may be faster or slower than the baseline, by the intervals of those that are undecided; absent
+    /// where they bound nothing.
+    Undecided {
+        up_to: Option<f64>,
+    },
     NotComparable,
 }
 
@@ -123,7 +134,8 @@ impl Field {
             Standing::Same => "=".into(),
             Standing::Tied { arms } => arms.join(&format!("{GLUE}={GLUE}")),
             Standing::Unbeaten { arm } => format!("{arm}{GLUE}≥"),
-            Standing::Undecided => "?".into(),
+            Standing::Undecided { up_to: Some(up_to) } => format!("?{GLUE}≤{}", times(*up_to)),
+            Standing::Undecided { up_to: None } => "?".into(),
             Standing::NotComparable => "≠".into(),
         };
         match (self.of_job, self.unconfirmed) {
@@ -137,7 +149,7 @@ impl Field {
         match self.standing {
             Standing::Ahead { .. } => Paint::Good,
             Standing::Same | Standing::Tied { .. } | Standing::Unbeaten { .. } => Paint::Plain,
-            Standing::Undecided | Standing::NotComparable => Paint::Unsure,
+            Standing::Undecided { .. } | Standing::NotComparable => Paint::Unsure,
         }
     }
 }
@@ -167,7 +179,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
     if columns.is_empty() {
         return None;
     }
-    let (stalls, trust) = (stalls::lines(findings, &labels), trust(findings));
+    let (stalls, trust) = (stalls::lines(record, findings, &labels), trust(findings));
     // What else such a run has is how long each arm took, which is not what it asked.
     if !stalls.is_empty() && lines().all(|it| it.condition.beside == Beside::Beat) {
         return Some(Answer { stalls, trust, ..Answer::default() });
@@ -196,19 +208,21 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
     }
     mark_baselines(&mut starts);
     let is_of_reads = |it: &MapLine| it.condition.workload == Workload::Random && it.answer_of != AnswerOf::Job;
+    let words = Words { record, names: &names, labels: &labels, map: &findings.map };
     let break_evens = || findings.costs.iter().flat_map(|it| &it.break_evens);
     for it in &mut starts {
         let conditions: Vec<usize> = it.fields.iter().flatten().map(|it| it.condition).collect();
         let of_start = break_evens().filter(|it| conditions.contains(&it.id.condition.condition_index));
         it.says = says(&columns, it, &of_start.collect::<Vec<_>>(), &names);
+        it.says.extend(words.far_behind(&findings.answer.choices, &conditions).map(|it| format!("; {it}")));
     }
-    let words = Words { record, names: &names, labels: &labels, map: &findings.map };
     Some(Answer {
         now: not_now(record, &names),
         in_doubt: words.in_doubt(&findings.answer.choices),
         crossovers: crossovers::lines(record, findings, true),
         refill: fills::refills(record, findings).next(),
-        why: words.why(&findings.answer.causes),
+        why: words.why(findings),
+        states: states(lines().map(|it| &it.condition)),
         facts: vec![("Not measured", words.not_measured())],
         reads: reads(
             lines().filter(|it| is_of_reads(it)).flat_map(|it| ops(record, it)),
@@ -310,8 +324,25 @@ fn standing(line: &MapLine, record: &Record, findings: &Findings, names: &Names)
         }
         (Verdict::Same, ..) => Standing::Same,
         (Verdict::NotComparable, ..) => Standing::NotComparable,
-        _ => Standing::Undecided,
+        _ => Standing::Undecided { up_to: up_to(line, findings) },
     }
+}
+
+/// How far an arm may be from the baseline. One that is faster for sure, or of which too little is known, may be farther than
+/// what the intervals of the others say.
+fn up_to(line: &MapLine, findings: &Findings) -> Option<f64> {
+    let apart = |low: f64, high: f64| high.max(1.0 / low);
+    let bound = |it: &Comparison| match (it.verdict, &it.reason) {
+        (Verdict::Undecided, Some(Reason::AcrossTheMargin { ci_low, ci_high, .. })) => Some(apart(*ci_low, *ci_high)),
+        (Verdict::Undecided, Some(Reason::WithinNoise { ci_low, ci_high, times, .. })) => {
+            Some(apart(*ci_low, *ci_high).max(*times))
+        }
+        (Verdict::Slower | Verdict::Same, _) => Some(1.0),
+        (Verdict::Undecided | Verdict::Faster | Verdict::NotComparable, _) => None,
+    };
+    let bounds = findings.comparisons.iter().filter(|it| line.is_made_of(it)).map(bound);
+    let most = bounds.collect::<Option<Vec<f64>>>()?.into_iter().max_by(f64::total_cmp)?;
+    (most.is_finite() && most > 1.0).then_some(most)
 }
 
 fn way(arm: &Arm) -> Way {
@@ -424,7 +455,10 @@ fn groups(fields: &[(u64, Option<&Field>)], size: impl Fn(u64) -> String) -> Vec
                 });
                 let ratios: Vec<f64> = ratios.collect();
                 let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-                let [least, most] = [least, ratios.iter().copied().fold(0.0, f64::max)].map(times);
+                let most = ratios.iter().copied().fold(0.0, f64::max);
+                // As the blocks beside them stand.
+                let falls = ratios.first() > ratios.last();
+                let [least, most] = if falls { [most, least] } else { [least, most] }.map(times);
                 let deep = depths(fields()).map_or(String::new(), |it| format!(" ({it} in flight)"));
                 let ratio = if least == most { most } else { format!("{least} to {most}") };
                 format!("{arm}{deep} {ratio}")
@@ -432,7 +466,15 @@ fn groups(fields: &[(u64, Option<&Field>)], size: impl Fn(u64) -> String) -> Vec
             Standing::Same => "no difference".into(),
             Standing::Tied { arms } => format!("no difference between {}", list(arms)),
             Standing::Unbeaten { arm } => format!("nothing beats {arm}"),
-            Standing::Undecided => "undecided".into(),
+            Standing::Undecided { .. } => {
+                let up_to = fields().map(|it| match it.standing {
+                    Standing::Undecided { up_to } => up_to,
+                    _ => None,
+                });
+                // Of several, all are within the largest.
+                let most = up_to.collect::<Option<Vec<f64>>>().and_then(|it| it.into_iter().max_by(f64::total_cmp));
+                most.map_or("undecided".into(), |most| format!("undecided within {}", times(most)))
+            }
             Standing::NotComparable => "not comparable".into(),
         };
         let at = match (is_all, first == last) {
@@ -456,11 +498,12 @@ fn is_one_answer(a: &Standing, b: &Standing) -> bool {
         (Standing::Ahead { arm: a, baseline: over_a, .. }, Standing::Ahead { arm: b, baseline: over_b, .. }) => {
             (a, over_a) == (b, over_b)
         }
+        (Standing::Undecided { .. }, Standing::Undecided { .. }) => true,
         (a, b) => a == b,
     }
 }
 
-/// `by unit costs mmap overtakes pread from 800 (1 MiB) to 20,000 (64 B) reads on`. A number holds for its size, which is said
+/// `computed: mmap overtakes pread from 800 (1 MiB) to 20,000 (64 B) reads on`. A number holds for its size, which is said
 /// where there are several.
 fn overtakes(break_evens: &[&BreakEven], sizes: bool, names: &Names) -> Option<String> {
     let reads = |it: &BreakEven| it.reads.median;
@@ -468,7 +511,7 @@ fn overtakes(break_evens: &[&BreakEven], sizes: bool, names: &Names) -> Option<S
     let same = |it: &&&BreakEven| (&it.arm, &it.baseline) == (&first.arm, &first.baseline);
     let last = break_evens.iter().filter(same).max_by(|a, b| reads(a).total_cmp(&reads(b)))?;
     let [arm, baseline] = [&first.arm, &first.baseline].map(|it| names.short(it));
-    let overtakes = format!("by unit costs {arm} overtakes {baseline}");
+    let overtakes = format!("by an estimate {arm} overtakes {baseline}");
     let about = |it: &BreakEven| number::two_digits(reads(it));
     let size = |it: &BreakEven| size(it.block_bytes);
     Some(match (std::ptr::eq(*first, *last), sizes) {
@@ -506,19 +549,20 @@ impl Words<'_> {
         format!("{work}, {}", start(self.labels, id, own))
     }
 
-    /// Each choice with the most that it can lose.
+    /// Each choice with the most that it can lose, the one that can lose least first.
     fn in_doubt(&self, choices: &[Choice]) -> Option<String> {
-        let says: Vec<String> = choices.iter().filter(|it| it.known > 0).map(|it| self.choice(it)).collect();
+        let says = choices.iter().filter(|it| it.known > 0).enumerate();
+        let says: Vec<String> = says.map(|(at, it)| self.choice(it, at == 0 && choices.len() > 1)).collect();
         let place = match choices.first() {
             Some(it) if it.conditions < it.measured => {
                 format!("under the {} of {} conditions that have an answer, ", it.conditions, it.measured)
             }
             _ => String::new(),
         };
-        (!says.is_empty()).then(|| format!("{place}take {}", says.join("; ")))
+        (!says.is_empty()).then(|| format!("{place}{}", says.join("; ")))
     }
 
-    fn choice(&self, choice: &Choice) -> String {
+    fn choice(&self, choice: &Choice, is_least: bool) -> String {
         let arms: Vec<&str> = choice.arms.iter().map(|it| self.names.short(it)).collect();
         let arms = arms.join(" and ");
         let is_partial = choice.known < choice.conditions;
@@ -533,31 +577,121 @@ impl Words<'_> {
             _ if is_partial => String::new(),
             Some((next, marks)) if marks.is_empty() => format!(", elsewhere at most {}", times(next.times)),
             Some((next, marks)) => format!(", elsewhere at most {} ({})", times(next.times), marks.join(", ")),
-            None => ", elsewhere nothing".into(),
+            None => ", elsewhere no loss".into(),
         };
-        let mut there = vec![self.names.short(&most.fastest), place.as_str()];
+        let least = match (is_least && !is_partial, choice.arms.len()) {
+            (false, _) => "",
+            (true, 1) => " loses least",
+            (true, _) => " lose least",
+        };
+        let mut there = vec![place.as_str()];
         there.extend(self.marks(most));
-        format!("{arms}{known}: at worst {} behind ({}){elsewhere}", times(most.times), there.join(", "))
+        format!(
+            "{arms}{known}{least}: at worst {} slower than {}{} ({}){elsewhere}",
+            times(most.times),
+            self.names.short(&most.fastest),
+            self.than_plain(choice),
+            there.join(", ")
+        )
+    }
+
+    /// What it loses against the plain way, which is another figure where a third arm is the fastest: the largest, with its
+    /// place where that is another one.
+    fn than_plain(&self, choice: &Choice) -> String {
+        let loss = |it: &&Loss| it.than_baseline.filter(|it| *it > 1.0);
+        let most = choice.losses.iter().filter(|it| loss(it).is_some()).max_by(|a, b| {
+            let [a, b] = [a, b].map(|it| loss(it).unwrap_or(1.0));
+            a.total_cmp(&b)
+        });
+        let baseline = |it: &Loss| map::baseline(it.id, self.record).map(|cell| &self.record.cells[cell].arm.name);
+        let Some((most, times, name)) = most.and_then(|it| Some((it, loss(&it)?, baseline(it)?))) else {
+            return String::new();
+        };
+        if *name == most.fastest || choice.arms.contains(name) {
+            return String::new();
+        }
+        let place = match choice.losses.first() {
+            Some(first) if first.id == most.id => String::new(),
+            _ => format!(" ({})", self.place(most.id).unwrap_or_default()),
+        };
+        format!(" and {} slower than {}{place}", self::times(times), self.names.short(name))
     }
 
     /// What to know of how much an arm loses.
     fn marks(&self, loss: &Loss) -> Vec<&'static str> {
         let is_unconfirmed = self.map.iter().any(|it| it.id == loss.id && it.is_unconfirmed());
-        let marks = [(loss.by_trial, "by one short pass"), (is_unconfirmed, UNCONFIRMED)];
+        let marks = [(loss.by_trial, "of one short pass"), (is_unconfirmed, UNCONFIRMED)];
         marks.into_iter().filter(|it| it.0).map(|it| it.1).collect()
     }
 
-    /// The largest ratio of each kind first.
-    fn why(&self, causes: &[MainCause]) -> Vec<String> {
-        let method = |it: &MainCause| self.record.cells.get(it.slower.cell).map(|it| it.arm.method.clone());
+    /// The largest ratio of each cause first, then what makes cold random reads and faults differ.
+    fn why(&self, findings: &Findings) -> Vec<String> {
         let mut told: Vec<&MainCause> = Vec::new();
-        for it in causes {
-            let is_new = told.iter().all(|other| (other.cause, method(other)) != (it.cause, method(it)));
-            if is_new && told.len() < CAUSES {
+        for it in &findings.answer.causes {
+            if told.len() < CAUSES && told.iter().all(|other| other.cause != it.cause) {
                 told.push(it);
             }
         }
-        told.into_iter().filter_map(|it| self.cause(it)).collect()
+        let causes = told.into_iter().filter_map(|it| self.cause(it));
+        causes.chain(self.read_ahead()).chain(self.in_flight()).chain(pages_per_fault(findings)).collect()
+    }
+
+    /// Of cold random reads through a mapping that was too slow for rounds.
+    fn read_ahead(&self) -> Option<String> {
+        let window = Some(self.record.target.window_bytes()).filter(|it| *it > 0)?;
+        let slow = |it: &&record::Cell| {
+            let condition = &self.record.conditions[it.condition];
+            let is_plain = it.arm.maps() && matches!(it.arm.word("advice"), "" | "normal");
+            let is_random = condition.workload == Workload::Random && condition.state == State::Cold;
+            is_plain && is_random && matches!(it.skipped, Some(Skip::TooSlow { .. }))
+        };
+        let ns = |it: &record::Cell| match it.skipped {
+            Some(Skip::TooSlow { ns_per_block, .. }) => ns_per_block,
+            _ => 0.0,
+        };
+        let slowest = self.record.cells.iter().filter(slow).max_by(|a, b| ns(a).total_cmp(&ns(b)))?;
+        Some(format!(
+            "{}: a read by {} takes {} in a short pass, because a page fault without advice reads ahead, up to {} here",
+            self.place(self.record.condition_id(slowest.condition))?,
+            self.names.short(&slowest.arm.name),
+            number::duration_glued(ns(slowest)),
+            number::bytes_glued(window as f64)
+        ))
+    }
+
+    /// Of reads that wait for the device together.
+    fn in_flight(&self) -> Option<String> {
+        let is_cold = |it: &&MapLine| it.condition.state == State::Cold && it.verdict == Verdict::Faster;
+        let mut cold = self.map.iter().filter(is_cold);
+        let (depth, winner) =
+            cold.find_map(|it| Some((in_flight(self.record, it.winner_cell?)?, it.winner.as_deref()?)))?;
+        Some(format!(
+            "cold: {} reads of {} wait for the device at the same time, and those of the others one after the other",
+            number::count(depth.into()),
+            self.names.short(winner)
+        ))
+    }
+
+    /// What a choice loses against the plain way from one start, where that is much.
+    fn far_behind(&self, choices: &[Choice], conditions: &[usize]) -> Option<String> {
+        let of_start = |it: &&Loss| conditions.contains(&it.id.condition_index);
+        let losses =
+            choices.iter().flat_map(|choice| choice.losses.iter().filter(of_start).map(move |it| (choice, it)));
+        let far = losses.filter_map(|(choice, it)| {
+            let plain = map::baseline(it.id, self.record).map(|cell| &self.record.cells[cell].arm.name)?;
+            let times = it.than_baseline.filter(|times| *times >= FAR && !choice.arms.contains(plain))?;
+            Some((times, choice, it, plain))
+        });
+        let (times, choice, loss, plain) = far.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let condition = self.record.conditions.get(loss.id.condition_index)?;
+        let trial = if loss.by_trial { " in a short pass" } else { "" };
+        Some(format!(
+            "{} up to {} slower than {} ({}{trial})",
+            self.names.short(choice.arms.first()?),
+            self::times(times),
+            self.names.short(plain),
+            work(condition.workload, column(condition).1)
+        ))
     }
 
     fn cause(&self, it: &MainCause) -> Option<String> {
@@ -570,11 +704,11 @@ impl Words<'_> {
             _ => counted(own.ops as usize, "block", "blocks"),
         };
         let less = match it.faster.cause_ns {
-            none if none < 0.01 * it.slower.cause_ns => "nothing".to_string(),
+            none if none < 0.01 * it.slower.cause_ns => "none".to_string(),
             some => number::duration_glued(some),
         };
         Some(format!(
-            "{}, {work}: {slower} takes {}, {faster} {}; of these, {}: {} and {less}",
+            "{}, {work}: {slower} takes {}, {faster} {}; {}: {} of {slower}'s time, {less} of {faster}'s",
             self.place_of(it.id, own),
             number::duration_glued(it.slower.pass_ns),
             number::duration_glued(it.faster.pass_ns),
@@ -618,6 +752,42 @@ impl Words<'_> {
         }
         reasons.into_iter().map(|(reason, starts)| format!("{}: {reason}", joined(&starts, "and"))).collect()
     }
+}
+
+/// What faults of a mapping bring in after each fill, where that differs.
+fn pages_per_fault(findings: &Findings) -> Option<String> {
+    let pages = |it: &FillFinding| Some((it.fill, it.pages_per_fault.filter(|it| *it >= 1.0)?));
+    let fills: Vec<(Fill, f64)> = findings.fills.iter().filter_map(pages).collect();
+    let (least, most) =
+        fills.iter().fold((f64::INFINITY, 0.0f64), |(least, most), it| (least.min(it.1), most.max(it.1)));
+    let each = fills.iter().map(|(fill, pages)| {
+        let start = match fill {
+            Fill::Found => "now".to_string(),
+            Fill::Sequential => "cached".to_string(),
+            fill => format!("with fill {fill}"),
+        };
+        format!("{} {start}", number::count(pages.round()))
+    });
+    (most > least * APART).then(|| {
+        format!(
+            "a page fault maps so many pages, by the size of the folios: {}",
+            each.collect::<Vec<String>>().join(", ")
+        )
+    })
+}
+
+/// What the states and fills mean that occur.
+fn states<'c>(conditions: impl Iterator<Item = &'c Condition> + Clone) -> Vec<&'static str> {
+    let has = |state: State| conditions.clone().any(|it| it.state == state);
+    let is_filled = |fill: Fill| conditions.clone().any(|it| it.fill() == Some(fill));
+    let all = [
+        (is_filled(Fill::Found), "now: as the file was found in the page cache"),
+        (has(State::Cold), "cold: on the device"),
+        (has(State::Cached), "cached: read into the page cache in order, and mapped anew by each pass"),
+        (has(State::Mapped), "mapped: in the page table, too"),
+        (is_filled(Fill::Random), "fill random: read into the page cache at random places"),
+    ];
+    all.into_iter().filter(|it| it.0).map(|it| it.1).collect()
 }
 
 /// Of passes of random reads.
@@ -666,8 +836,17 @@ pub(crate) fn left_out(record: &Record, findings: &Findings, saved: bool) -> Str
         (lost, "pass lost", "passes lost"),
         (findings.warnings.len(), "warning", "warnings"),
     ];
-    let all: Vec<String> =
+    let mut all: Vec<String> =
         all.iter().filter(|it| it.0 > 0).map(|(count, one, many)| counted(*count, one, many)).collect();
+    let mut topics: Vec<&str> = Vec::new();
+    for topic in findings.warnings.iter().map(words::warning_topic) {
+        if !topics.contains(&topic) {
+            topics.push(topic);
+        }
+    }
+    if let Some(warnings) = all.last_mut().filter(|_| !topics.is_empty()) {
+        warnings.push_str(&format!(" ({})", topics.join(", ")));
+    }
     let all = if all.is_empty() { String::new() } else { format!("{}; ", all.join(", ")) };
     let show = match saved {
         true => shell::command("report", shell::short(&record.id)),
@@ -712,12 +891,16 @@ impl Answer {
         let fields = || self.starts.iter().flat_map(|it| it.fields.iter().flatten());
         let has = |wanted: fn(&Standing) -> bool| fields().any(|it| wanted(&it.standing));
         let absent = self.starts.iter().any(|it| it.fields.contains(&None));
+        let states = Some(self.states.join("; ")).filter(|it| !it.is_empty());
         let signs = [
+            states,
             self.numbers(),
             has(|it| matches!(it, Standing::Same | Standing::Tied { .. })).then(|| "= no difference".to_string()),
             has(|it| matches!(it, Standing::Unbeaten { .. }))
                 .then(|| "≥ nothing is faster, not proved equal".to_string()),
-            has(|it| *it == Standing::Undecided).then(|| "? undecided".to_string()),
+            has(|it| matches!(it, Standing::Undecided { up_to: None })).then(|| "? undecided".to_string()),
+            has(|it| matches!(it, Standing::Undecided { up_to: Some(_) }))
+                .then(|| "? ≤ undecided: as fast, or apart by so much at most".to_string()),
             has(|it| *it == Standing::NotComparable).then(|| "≠ not the same work".to_string()),
             absent.then(|| "– not measured".to_string()),
             depths(fields()).map(|it| format!("* {it} reads in flight")),

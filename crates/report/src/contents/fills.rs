@@ -72,16 +72,16 @@ pub(crate) fn refills<'a>(record: &Record, findings: &'a Findings) -> impl Itera
         let Refill { id, fill, elapsed_ns, condition, arm, now_arm, now_ns_per_op, then_ns_per_op, passes, .. } =
             it.refill.as_ref()?;
         Some(number::plain(&format!(
-            "{}, {}: evicting the file and filling the page cache again ({fill}, {}) changes the time of a read from {} by \
-             {} to {} by {}. It pays for itself after {} passes of {} reads, if each pass creates a new mapping; a permanent \
-             mapping gains nothing, because each place faults only once.",
+            "{}, {}: to evict the file and read it into the page cache again (fill {fill}) takes {}. Then the fastest read \
+             takes {}, by {}, instead of {}, by {}: it pays for itself after {} passes of {} reads, if each pass creates a new \
+             mapping; a permanent mapping gains nothing, because each place faults only once.",
             before(it.fill),
             without_fill(&labels.label(id.condition_index), it.fill),
             number::duration_glued(*elapsed_ns as f64),
-            number::duration_glued(*now_ns_per_op),
-            short(now_arm),
             number::duration_glued(*then_ns_per_op),
             short(arm),
+            number::duration_glued(*now_ns_per_op),
+            short(now_arm),
             number::count(passes.ceil()),
             number::count(condition.ops as f64),
         )))
@@ -129,7 +129,7 @@ fn without_fill(label: &str, fill: Fill) -> String {
 
 fn before(fill: Fill) -> String {
     match fill {
-        Fill::Found => "As it was found".to_string(),
+        Fill::Found => "Now".to_string(),
         fill => format!("After fill {fill}"),
     }
 }

@@ -16,7 +16,7 @@ pub(crate) mod first;
 pub(crate) mod map;
 pub(crate) mod runtimes;
 pub(crate) mod safepoints;
-mod stalls;
+pub(crate) mod stalls;
 pub(crate) mod stopped;
 pub(crate) mod study;
 pub(crate) mod summary;

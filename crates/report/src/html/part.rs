@@ -116,7 +116,7 @@ fn a_field(field: Option<&Field>, column: &Column) -> Markup {
             format!("{hue} by{strength}")
         }
         Standing::Same | Standing::Tied { .. } | Standing::Unbeaten { .. } => "alike".into(),
-        Standing::Undecided | Standing::NotComparable => "open".into(),
+        Standing::Undecided { .. } | Standing::NotComparable => "open".into(),
     };
     html! { td class={ (begins) (class) } data-of=(title) { a href={ "#condition-" (field.condition) } { (described(&field.text())) } } }
 }

@@ -49,7 +49,7 @@ fn counted(of: &Count) -> String {
             let remarks = if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) };
             format!("{} from the device{remarks}", size(bytes))
         }
-        Count::SystemShare(share) => format!("{} of its CPU time in the system", percent(share)),
+        Count::SystemShare(share) => format!("{} of its CPU time in the kernel", percent(share)),
     }
 }
 

@@ -37,7 +37,8 @@ pub use no_cost::{no_cost, traits};
 pub(crate) use reason::why_open;
 pub use reason::{reason, reasons};
 pub use safepoints::safepoints;
-pub(crate) use stall::stall;
+pub(crate) use stall::{StallNames, StallSetting, stall};
+pub(crate) use warning::topic as warning_topic;
 pub use warning::{fork_groups, warning};
 
 /// Behind a number or a verdict, where there is room for a word: that it is of passes at the size of the job, or that such

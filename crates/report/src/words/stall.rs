@@ -1,53 +1,106 @@
 //! Which arms of a runtime stopped other threads, and what to call instead.
 
-use schema::findings::{BeatLateness, StallArm, StallFinding, StallSays};
+use schema::findings::{BeatLateness, StallFinding, StallSays};
 
 use super::{list, numbers::time};
 
 /// So many arms beside the one that stops others for the longest are named.
 const ALSO: usize = 2;
 
+/// What the arms of a finding are called, in its order.
+pub(crate) struct StallNames {
+    pub(crate) arms: Vec<StallSetting>,
+    pub(crate) instead: Option<StallSetting>,
+    /// Every arm of the runtime that was measured there.
+    pub(crate) measured: Vec<String>,
+}
+
+impl StallNames {
+    fn all(&self) -> Vec<&str> {
+        self.measured.iter().map(String::as_str).collect()
+    }
+}
+
+pub(crate) struct StallSetting {
+    pub(crate) name: String,
+    /// Without what stopped all threads meanwhile, which nobody chooses.
+    pub(crate) chosen: String,
+    /// The call, in brackets, where it is not what the arm is called.
+    pub(crate) called: String,
+    /// What did: `stops`, `safepoints`.
+    pub(crate) beside: Option<String>,
+    pub(crate) maps: bool,
+}
+
 /// One sentence about a runtime.
-pub(crate) fn stall(of: &StallFinding) -> String {
-    let Some((first, rest)) = of.arms.split_first() else {
+pub(crate) fn stall(of: &StallFinding, names: &StallNames) -> String {
+    let (Some(first), Some((called, rest))) = (of.arms.first(), names.arms.split_first()) else {
         return "nothing is said of it: its passes had too few deadlines, or the machine was busy".into();
     };
     let late = lateness(&first.late);
     let why = match of.says {
-        StallSays::Nobody => return format!("no other thread stops: {late}, while {} reads", first.name),
-        StallSays::OthersInMemory => " and would with its pages in memory",
+        StallSays::Nobody => {
+            return format!("no other thread stops ({}): {late}, while {} reads", list(&names.all()), called.name);
+        }
+        StallSays::OthersInMemory => ", and would with its pages in memory",
         StallSays::OthersNoControl => ", for missing pages or for its computing",
-        StallSays::Others | StallSays::Unknown => "",
+        StallSays::Others => cause(&of.runtime, called).unwrap_or_default(),
+        StallSays::Unknown => "",
     };
-    let also: Vec<&str> = rest.iter().take(ALSO).map(|it| it.name.as_str()).collect();
+    let also = rest.iter().zip(of.arms.iter().skip(1)).take(ALSO);
+    let also: Vec<String> = also.map(|(it, of)| format!("{}: {}", it.name, tail(&of.late))).collect();
+    let also: Vec<&str> = also.iter().map(String::as_str).collect();
     let also = match rest.len().saturating_sub(ALSO) {
         _ if also.is_empty() => String::new(),
         0 => format!(" (also {})", list(&also)),
         more => format!(" (also {} and {more} more)", also.join(", ")),
     };
-    let instead = match &of.instead {
-        Some(StallArm { name, late, .. }) => match late.p99_ns {
-            Some(ns) => format!("take {name}: {}, the worst {}", time(ns), time(late.max_ns as f64)),
-            None => format!("take {name}: the worst {}", time(late.max_ns as f64)),
-        },
+    let instead = match of.instead.as_ref().zip(names.instead.as_ref()) {
+        Some((it, StallSetting { chosen, called, beside, .. })) => {
+            let worst = time(it.late.max_ns as f64);
+            let tail = it.late.p99_ns.map_or(String::new(), |ns| format!("1 of 100 over {}, ", time(ns)));
+            let beside = beside.as_ref().map_or(String::new(), |it| format!(", with {it} as well"));
+            format!("take {chosen}{called}: {tail}the worst {worst}{beside}")
+        }
         None => "no other arm was measured that lets them go on".into(),
     };
-    format!("other threads stop while {} reads{why}: {late}{also}; {instead}", first.name)
+    format!("other threads stop while {} reads{why}: {late}{also}; {instead}", called.name)
+}
+
+/// Why a thread that waits for a page stops others, by the rules of its runtime (docs/STALLS.md has the sources).
+fn cause(runtime: &str, arm: &StallSetting) -> Option<&'static str> {
+    match (runtime, arm.maps, arm.beside.is_some()) {
+        ("python", true, _) => Some(", because it holds the GIL until the page is there"),
+        ("jvm", true, true) => Some(", because a safepoint waits until the page is there"),
+        ("go", true, true) => Some(", because stopping the world waits until the page is there"),
+        ("go", true, false) => Some(", because it keeps its P until the page is there"),
+        _ => None,
+    }
+}
+
+fn tail(of: &BeatLateness) -> String {
+    time(of.p99_ns.unwrap_or(of.max_ns as f64))
 }
 
 fn lateness(of: &BeatLateness) -> String {
     let worst = time(of.max_ns as f64);
     match of.p99_ns {
-        Some(ns) => format!("99 of 100 deadlines at most {} late, the worst {worst}", time(ns)),
+        Some(ns) => format!("1 of 100 deadlines is over {} late, the worst {worst}", time(ns)),
         None => format!("the worst of {} deadlines {worst} late", of.deadlines),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use schema::ConditionId;
+    use schema::{ConditionId, findings::StallArm};
 
     use super::*;
+
+    fn setting(name: &str) -> StallSetting {
+        let beside = name.split('+').find(|it| *it == "stops").map(str::to_string);
+        let chosen = name.replace("+stops", "");
+        StallSetting { name: name.into(), chosen, called: String::new(), beside, maps: name.contains("mmap") }
+    }
 
     #[test]
     fn a_runtime_has_the_arm_that_stops_others_how_long_and_what_to_take_instead() {
@@ -60,23 +113,28 @@ mod tests {
             stalled_share: Some(0.5),
         };
         let arm = |name: &str, p99: f64| StallArm { cell: 0, name: name.into(), late: late(p99) };
-        let of = |says: StallSays, arms: &[&str], instead: Option<&str>| {
-            stall(&StallFinding {
+        let of = |runtime: &str, says: StallSays, arms: &[&str], instead: Option<&str>| {
+            let finding = StallFinding {
                 id: ConditionId { condition_index: 0, comparison_index: None },
-                runtime: "python".into(),
+                runtime: runtime.into(),
                 arms: arms.iter().map(|it| arm(it, 2.67e8)).collect(),
                 instead: instead.map(|it| arm(it, 2.4e5)),
                 says,
-            })
+            };
+            let arms = arms.iter().map(|it| setting(it)).collect();
+            stall(&finding, &StallNames { arms, instead: instead.map(setting), measured: vec!["mmap".into()] })
         };
-        let others = of(StallSays::Others, &["mmap", "memmap"], Some("preadv"));
-        for part in ["mmap", "267 ms", "309 ms", "memmap", "preadv", "240 µs"] {
+        let others = of("python", StallSays::Others, &["mmap", "memmap"], Some("preadv"));
+        for part in ["mmap", "GIL", "267 ms", "309 ms", "memmap", "preadv", "240 µs"] {
             assert!(others.contains(part), "{part} is not in {others}");
         }
         assert!(!others.contains("in memory"));
-        assert!(of(StallSays::OthersInMemory, &["mmap"], None).contains("in memory"));
-        assert!(of(StallSays::Others, &["a", "b", "c", "d", "e"], None).contains("2 more"));
-        assert!(of(StallSays::Nobody, &["mmap"], None).contains("267 ms"));
-        assert!(!of(StallSays::Unknown, &[], None).contains("ms"));
+        let go = of("go", StallSays::Others, &["go/mmap+stops+procs=2"], Some("go/readat+stops+procs=2"));
+        assert!(go.contains("world") && go.contains("take go/readat+procs=2:"), "{go}");
+        assert!(!of("go", StallSays::Others, &["go/readat+procs=1"], None).contains("because"));
+        assert!(of("python", StallSays::OthersInMemory, &["mmap"], None).contains("in memory"));
+        assert!(of("python", StallSays::Others, &["a", "b", "c", "d", "e"], None).contains("2 more"));
+        assert!(of("python", StallSays::Nobody, &["mmap"], None).contains("267 ms"));
+        assert!(!of("python", StallSays::Unknown, &[], None).contains("ms"));
     }
 }

@@ -19,6 +19,9 @@ use crate::{
     words::{numbers, runtime},
 };
 
+/// The ends of a range that are so many times apart say little of most calls.
+const WIDE: u64 = 1 << 10;
+
 fn observation<'a>(record: &'a Record, arm: &str) -> Option<&'a Reading<Observation>> {
     record.observations.iter().find(|it| it.arm == arm).map(|it| &it.seen)
 }
@@ -219,9 +222,12 @@ fn sizes(calls: &Calls) -> String {
     }
 }
 
-/// Of the lower ends of two bins.
+/// Of the lower ends of two bins. A wide range says only how large they were at most.
 fn within(first: u64, last: u64) -> String {
-    format!("{} to below {}", size(first), size(above(last)))
+    match above(last) {
+        end if end > first.saturating_mul(WIDE) => format!("up to {}", size(end)),
+        end => format!("{} to {}", size(first), size(end)),
+    }
 }
 
 /// Where the next bin begins.

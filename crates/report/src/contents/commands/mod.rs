@@ -22,6 +22,12 @@ use crate::{
     words::{explanation, numbers, runtime, why_open},
 };
 
+const KERNEL: &str = "in the kernel";
+/// So many times as much is read by calls.
+const MANY: f64 = 10.0;
+/// Of a difference: what is less is not named.
+const NOTABLE: f64 = 0.05;
+
 /// Whether the run is one of commands.
 pub(crate) fn are_those_of(record: &Record) -> bool {
     record.conditions.iter().any(Condition::is_of_commands)
@@ -36,7 +42,7 @@ pub(crate) fn answer(record: &Record, findings: &Findings) -> Answer {
         facts: vec![
             ("Not measured", it.not_measured()),
             ("Also differ in", it.confounders()),
-            ("Why", it.mechanisms().into_iter().chain(it.counts()).collect()),
+            ("Why", it.mechanisms().into_iter().chain(it.longer()).chain(it.counts()).collect()),
             ("Runtime", it.runtimes()),
             ("Reading takes", it.share()),
         ],
@@ -252,6 +258,57 @@ impl Commands<'_> {
         mechanism::runtimes(&self.findings.mechanisms, self.record).into_iter().map(says).collect()
     }
 
+    /// Where the time goes that the slower one takes longer, from each start where one is the faster.
+    fn longer(&self) -> Vec<String> {
+        let is_control = |it: &Comparison| self.record.cells.get(it.id.cell).is_none_or(|it| it.control);
+        let of_line = |line: &MapLine| {
+            let all = self.findings.comparisons.iter().filter(|it| it.id.condition == line.id && !is_control(it));
+            let place = self.place(line);
+            all.filter_map(move |it| Some(format!("{place}: {}", self.longer_of(it)?))).collect::<Vec<String>>()
+        };
+        self.findings.map.iter().flat_map(of_line).collect()
+    }
+
+    fn longer_of(&self, it: &Comparison) -> Option<String> {
+        let (slower, faster) = match it.verdict {
+            Verdict::Faster => (it.baseline_cell, it.id.cell),
+            Verdict::Slower => (it.id.cell, it.baseline_cell),
+            Verdict::Same | Verdict::Undecided | Verdict::NotComparable => return None,
+        };
+        let [slow, fast] = [slower, faster].map(|cell| {
+            let cells = &self.findings.cells;
+            let ns = cells.iter().find(|it| it.id.cell == cell)?.ns_per_op.map(|it| it.median)?;
+            let command = self.findings.commands.iter().find(|it| it.id.cell == cell)?;
+            time::parts(command, ns)
+        });
+        let (slow, fast) = (slow?, fast?);
+        let longer = slow.iter().sum::<f64>() - fast.iter().sum::<f64>();
+        // Medians may say otherwise than the rounds.
+        let parts = ["in user code", KERNEL, "waiting"].into_iter().zip(slow.iter().zip(fast));
+        let mut parts: Vec<(&str, f64)> = parts.map(|(name, (slow, fast))| (name, slow - fast)).collect();
+        parts.retain(|it| it.1.abs() >= NOTABLE * longer);
+        parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let [slower, faster] = [slower, faster].map(|cell| Some(&self.record.cells.get(cell)?.arm.name));
+        let (slower, faster) = (slower?, faster?);
+        let part = |(name, ns): &(&str, f64)| {
+            let than = if *ns < 0.0 { "less" } else { "more" };
+            let copies = self.copied(slower, faster).filter(|_| *name == KERNEL && *ns > 0.0);
+            let copies =
+                copies.map_or(String::new(), |it| format!(", where its calls copy {}", number::bytes_glued(it)));
+            format!("{} {than} {name}{copies}", number::duration_glued(ns.abs()))
+        };
+        let says: Vec<String> = parts.iter().map(part).collect();
+        (longer > 0.0 && !says.is_empty()).then(|| format!("{} spends {}", self.names.short(slower), says.join(", ")))
+    }
+
+    /// What one of two commands reads by calls and the other one maps.
+    fn copied(&self, by_calls: &str, mapping: &str) -> Option<f64> {
+        let access = |arm: &str| self.findings.mechanisms.iter().find(|it| it.arm == arm)?.access.as_ref();
+        let [reads, maps] = [access(by_calls)?, access(mapping)?];
+        let is_mapped = !maps.mappings.is_empty() && reads.mappings.is_empty();
+        Some(reads.read_bytes() as f64).filter(|bytes| is_mapped && *bytes > MANY * maps.read_bytes() as f64)
+    }
+
     /// What was counted of an execution, from each start where one is the faster.
     fn counts(&self) -> Vec<String> {
         let of_line =
@@ -288,13 +345,8 @@ impl Commands<'_> {
             false => format!("{} of {name}", numbers::percent(time.reading_at_most)),
         };
         let shares: Vec<String> = times.iter().map(share).collect();
-        let factors: Vec<(&str, String)> =
-            times.iter().filter_map(|(name, time)| Some((*name, numbers::times(time.faster_at_most?)))).collect();
-        let most = factors.split_first().map(|((name, times), others)| {
-            let others: String = others.iter().map(|(name, times)| format!(", {name} {times}")).collect();
-            format!("; another way of reading with this user time makes {name} at most {times} faster{others}")
-        });
-        Some(format!("up to {}{}", shares.join(", "), most.unwrap_or_default()))
+        let least = times.first().map(|(_, time)| self.names.short(&time.own_work_of))?;
+        Some(format!("up to {}: all but the user time of {least}, which has the least", shares.join(", ")))
     }
 }
 

@@ -19,6 +19,14 @@ pub(crate) fn is_unbounded(time: &CommandTime) -> bool {
     time.reading_at_most >= ALL
 }
 
+/// Of a command that takes so long: user time, time in the kernel, and waiting; nothing where several threads were at work at
+/// once, whose times are no parts of it.
+pub(crate) fn parts(it: &CommandFinding, ns: f64) -> Option<[f64; 3]> {
+    let time = it.time.value()?;
+    let waited = *time.waited_share.value()?;
+    Some([time.user_share, time.system_share, waited].map(|share| share * ns))
+}
+
 /// Where its time went from this start, in one sentence; of a command that was seen to read nothing, without a share of reading.
 pub(crate) fn says(
     it: &CommandFinding,
