@@ -760,18 +760,19 @@ fn pages_per_fault(findings: &Findings) -> Option<String> {
     let fills: Vec<(Fill, f64)> = findings.fills.iter().filter_map(pages).collect();
     let (least, most) =
         fills.iter().fold((f64::INFINITY, 0.0f64), |(least, most), it| (least.min(it.1), most.max(it.1)));
-    let each = fills.iter().map(|(fill, pages)| {
+    let each = fills.iter().enumerate().map(|(at, (fill, pages))| {
         let start = match fill {
             Fill::Found => "now".to_string(),
             Fill::Sequential => "cached".to_string(),
             fill => format!("with fill {fill}"),
         };
-        format!("{} {start}", number::count(pages.round()))
+        format!("{}{} {start}", number::count(pages.round()), if at == 0 { " pages" } else { "" })
     });
+    let each: Vec<String> = each.collect();
     (most > least * APART).then(|| {
         format!(
-            "a page fault maps so many pages, by the size of the folios: {}",
-            each.collect::<Vec<String>>().join(", ")
+            "in memory: a page fault maps {}, by the size of the folios; the more, the fewer faults",
+            each.join(", ")
         )
     })
 }
@@ -938,9 +939,9 @@ impl Answer {
         let job = "over the arm that was measured at that size";
         match (fields().any(|it| !it.of_job), fields().any(|it| it.of_job)) {
             (false, false) => None,
-            (true, false) => Some("‡ over the next arm".into()),
+            (true, false) => Some("‡ over the runner-up".into()),
             (false, true) => Some(format!("‡ {job}")),
-            (true, true) => Some(format!("‡ over the next arm, with † {job}")),
+            (true, true) => Some(format!("‡ over the runner-up, with † {job}")),
         }
     }
 
@@ -950,9 +951,9 @@ impl Answer {
         let ahead = self.named(|it, arm, baseline| (baseline.is_none() && !it.of_job && !it.marked).then_some(arm));
         match (over.is_empty(), ahead.is_empty()) {
             (true, true) => None,
-            (true, false) => Some(format!("number: speedup of {ahead} over the next arm")),
+            (true, false) => Some(format!("number: speedup of {ahead} over the runner-up")),
             (false, true) => Some(format!("number: speedup over {over}")),
-            (false, false) => Some(format!("number: speedup over {over}; where {ahead} wins, over the next arm")),
+            (false, false) => Some(format!("number: speedup over {over}; where {ahead} wins, over the runner-up")),
         }
     }
 

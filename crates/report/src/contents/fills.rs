@@ -72,14 +72,14 @@ pub(crate) fn refills<'a>(record: &Record, findings: &'a Findings) -> impl Itera
         let Refill { id, fill, elapsed_ns, condition, arm, now_arm, now_ns_per_op, then_ns_per_op, passes, .. } =
             it.refill.as_ref()?;
         Some(number::plain(&format!(
-            "{}, {}: to evict the file and read it into the page cache again (fill {fill}) takes {}. Then the fastest read \
-             takes {}, by {}, instead of {}, by {}: it pays for itself after {} passes of {} reads, if each pass creates a new \
-             mapping; a permanent mapping gains nothing, because each place faults only once.",
-            before(it.fill),
+            "{}: to evict the file and read it into the page cache again (fill {fill}) takes {}. Then the fastest read takes \
+             {}, by {}, instead of {} {}, by {}: it pays for itself after {} passes of {} reads, if each pass creates a new \
+             mapping. A permanent mapping gains nothing from it, because each place faults only once.",
             without_fill(&labels.label(id.condition_index), it.fill),
             number::duration_glued(*elapsed_ns as f64),
             number::duration_glued(*then_ns_per_op),
             short(arm),
+            now(it.fill),
             number::duration_glued(*now_ns_per_op),
             short(now_arm),
             number::count(passes.ceil()),
@@ -125,6 +125,13 @@ fn unjudged<'a>(record: &Record, findings: &'a Findings) -> impl Iterator<Item =
 fn without_fill(label: &str, fill: Fill) -> String {
     let said = format!("fill {fill}");
     label.split(", ").filter(|it| *it != said).collect::<Vec<&str>>().join(", ")
+}
+
+fn now(fill: Fill) -> String {
+    match fill {
+        Fill::Found => "now".to_string(),
+        fill => format!("after fill {fill}"),
+    }
 }
 
 fn before(fill: Fill) -> String {

@@ -2,7 +2,7 @@
 
 use schema::{
     Arm, Findings, Labels, Record, fields,
-    findings::{StallArm, StallFinding},
+    findings::{BeatLateness, StallArm, StallFinding},
     runtime::RuntimeSpec,
 };
 
@@ -26,8 +26,10 @@ pub(crate) fn lines(record: &Record, findings: &Findings, labels: &Labels) -> Ve
         };
         (it.runtime.clone(), format!("{says}{under}"))
     });
+    let deadlines = findings.beats.iter().filter(|it| it.id.condition == shared).map(|it| it.late.deadlines).min();
     let under = format!(
-        "how late a thread is for a deadline every millisecond, while another thread reads ({}){}",
+        "how late a thread is for a deadline every millisecond, of {} or more, while another thread reads ({}){}",
+        number::count(deadlines.unwrap_or(0) as f64),
         place(shared.condition_index),
         window(record, shared.condition_index)
     );
@@ -47,7 +49,7 @@ fn window(record: &Record, index: usize) -> String {
     let rate = record.conditions.get(index).and_then(|it| it.storage).and_then(|it| it.read_bytes_per_s);
     match rate {
         Some(rate) if rate > 0 && bytes > 0 => format!(
-            "; a page fault can wait for {} of read-ahead, {} at this rate",
+            "; a page fault can wait for {} of read-ahead, {} at this limit of the disk",
             number::bytes_glued(bytes as f64),
             number::duration_glued(bytes as f64 / rate as f64 * 1e9)
         ),
@@ -59,7 +61,8 @@ fn window(record: &Record, index: usize) -> String {
 pub(crate) fn names(record: &Record, findings: &Findings, of: &StallFinding) -> StallNames {
     let is_of = |arm: &Arm| arm.runtime == of.runtime;
     let there = findings.beats.iter().filter(|it| it.id.condition == of.id && is_of(&record.cells[it.id.cell].arm));
-    let all: Vec<(&str, Vec<&str>)> = there.filter_map(|it| options(&it.name)).collect();
+    let all: Vec<(&str, Vec<&str>, BeatLateness)> =
+        there.filter_map(|it| options(&it.name).map(|(method, set)| (method, set, it.late))).collect();
     let are_several = all.iter().any(|it| it.0 != all[0].0);
     let is_shared = |option: &str| are_several && all.iter().all(|it| it.1.contains(&option));
     let setting = |it: &StallArm| {
@@ -76,12 +79,9 @@ pub(crate) fn names(record: &Record, findings: &Findings, of: &StallFinding) -> 
         }
     };
     let arms: Vec<StallSetting> = of.arms.iter().map(setting).collect();
-    let measured = all.iter().map(|(method, options)| {
-        [*method]
-            .into_iter()
-            .chain(options.iter().copied().filter(|it| !is_shared(it)))
-            .collect::<Vec<&str>>()
-            .join("+")
+    let measured = all.iter().map(|(method, options, late)| {
+        let own = [*method].into_iter().chain(options.iter().copied().filter(|it| !is_shared(it)));
+        (own.collect::<Vec<&str>>().join("+"), *late)
     });
     let measured = measured.collect();
     StallNames { arms, instead: of.instead.as_ref().map(setting), measured }

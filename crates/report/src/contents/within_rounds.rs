@@ -10,12 +10,13 @@ pub(crate) const NOTE: &str = "its time and the baseline's are those over all ro
 const APART: f64 = 1.03;
 
 /// What to add to a sentence with both times, where they divided are another number than the ratio.
-pub(crate) fn beside_times(own: Option<f64>, baseline: Option<f64>, ratio: Option<Estimate>) -> &'static str {
+pub(crate) fn beside_times(own: Option<f64>, baseline: Option<f64>, ratio: Option<Estimate>) -> String {
     match own.zip(baseline).zip(ratio) {
         Some(((own, baseline), ratio)) if contradict(own, baseline, ratio) => {
-            " (medians of all rounds; the ratio is that of runs side by side)"
+            let divided = (baseline / own).max(own / baseline);
+            format!(" (medians of all runs, {divided:.2}x apart; the ratio is that of runs side by side)")
         }
-        _ => "",
+        _ => String::new(),
     }
 }
 

@@ -12,13 +12,7 @@ pub(crate) struct StallNames {
     pub(crate) arms: Vec<StallSetting>,
     pub(crate) instead: Option<StallSetting>,
     /// Every arm of the runtime that was measured there.
-    pub(crate) measured: Vec<String>,
-}
-
-impl StallNames {
-    fn all(&self) -> Vec<&str> {
-        self.measured.iter().map(String::as_str).collect()
-    }
+    pub(crate) measured: Vec<(String, BeatLateness)>,
 }
 
 pub(crate) struct StallSetting {
@@ -40,7 +34,13 @@ pub(crate) fn stall(of: &StallFinding, names: &StallNames) -> String {
     let late = lateness(&first.late);
     let why = match of.says {
         StallSays::Nobody => {
-            return format!("no other thread stops ({}): {late}, while {} reads", list(&names.all()), called.name);
+            let worst = time(first.late.max_ns as f64);
+            let each = names.measured.iter().map(|(name, late)| format!("{} beside {name}", tail(late)));
+            let each: Vec<String> = each.collect();
+            return format!(
+                "no other thread stops: 1 of 100 deadlines is over {} late; the worst {worst}",
+                each.join(", ")
+            );
         }
         StallSays::OthersInMemory => ", and would with its pages in memory",
         StallSays::OthersNoControl => ", for missing pages or for its computing",
@@ -48,7 +48,9 @@ pub(crate) fn stall(of: &StallFinding, names: &StallNames) -> String {
         StallSays::Unknown => "",
     };
     let also = rest.iter().zip(of.arms.iter().skip(1)).take(ALSO);
-    let also: Vec<String> = also.map(|(it, of)| format!("{}: {}", it.name, tail(&of.late))).collect();
+    let own = |it: &StallSetting| cause(&of.runtime, it).filter(|own| Some(*own) != cause(&of.runtime, called));
+    let also = also.map(|(it, of)| format!("{}{}: {}", it.name, own(it).unwrap_or_default(), tail(&of.late)));
+    let also: Vec<String> = also.collect();
     let also: Vec<&str> = also.iter().map(String::as_str).collect();
     let also = match rest.len().saturating_sub(ALSO) {
         _ if also.is_empty() => String::new(),
@@ -71,8 +73,10 @@ pub(crate) fn stall(of: &StallFinding, names: &StallNames) -> String {
 fn cause(runtime: &str, arm: &StallSetting) -> Option<&'static str> {
     match (runtime, arm.maps, arm.beside.is_some()) {
         ("python", true, _) => Some(", because it holds the GIL until the page is there"),
-        ("jvm", true, true) => Some(", because a safepoint waits until the page is there"),
-        ("go", true, true) => Some(", because stopping the world waits until the page is there"),
+        ("jvm", true, true) => Some(", because a safepoint, here one each millisecond, waits until the page is there"),
+        ("go", true, true) => {
+            Some(", because stopping the world, here each millisecond, waits until the page is there")
+        }
         ("go", true, false) => Some(", because it keeps its P until the page is there"),
         _ => None,
     }
@@ -122,7 +126,10 @@ mod tests {
                 says,
             };
             let arms = arms.iter().map(|it| setting(it)).collect();
-            stall(&finding, &StallNames { arms, instead: instead.map(setting), measured: vec!["mmap".into()] })
+            stall(
+                &finding,
+                &StallNames { arms, instead: instead.map(setting), measured: vec![("mmap".into(), late(2.67e8))] },
+            )
         };
         let others = of("python", StallSays::Others, &["mmap", "memmap"], Some("preadv"));
         for part in ["mmap", "GIL", "267 ms", "309 ms", "memmap", "preadv", "240 µs"] {

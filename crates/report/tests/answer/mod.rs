@@ -62,10 +62,10 @@ fn an_arm_that_is_not_known_everywhere_is_not_called_the_fastest() {
 #[test]
 fn the_legend_names_the_baselines_that_the_numbers_are_over() {
     let mut run = run();
-    assert!(first_screen(&run).contains("number: speedup over read or pread; where read wins, over the next arm"));
+    assert!(first_screen(&run).contains("number: speedup over read or pread; where read wins, over the runner-up"));
     let id = run.record.condition_id(condition(&run, Workload::Scan, State::Cached));
     run.findings.map.retain(|it| it.id == id || it.verdict == Verdict::Undecided);
-    assert!(first_screen(&run).contains("number: speedup of read over the next arm"));
+    assert!(first_screen(&run).contains("number: speedup of read over the runner-up"));
     for it in &mut run.record.cells {
         it.baseline = it.arm.name == "native/mmap";
     }
@@ -92,7 +92,7 @@ fn a_baseline_that_wins_is_marked_where_the_same_arm_wins_over_another_baseline(
     };
     let text = with(&|_, _| ());
     assert!(
-        text.contains("read‡ 1.5x") && text.contains("read 1.3x") && text.contains("‡ over the next arm"),
+        text.contains("read‡ 1.5x") && text.contains("read 1.3x") && text.contains("‡ over the runner-up"),
         "{text}"
     );
     assert!(!text.contains("where read wins"), "{text}");
@@ -100,7 +100,7 @@ fn a_baseline_that_wins_is_marked_where_the_same_arm_wins_over_another_baseline(
     let text = with(&|run, at| {
         run.findings.map.iter_mut().find(|it| it.id.condition_index == at).unwrap().winner = Some("native/mmap".into());
     });
-    assert!(!text.contains('‡') && text.contains("where read wins, over the next arm"), "{text}");
+    assert!(!text.contains('‡') && text.contains("where read wins, over the runner-up"), "{text}");
 }
 
 #[test]

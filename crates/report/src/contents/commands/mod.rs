@@ -346,7 +346,10 @@ impl Commands<'_> {
         };
         let shares: Vec<String> = times.iter().map(share).collect();
         let least = times.first().map(|(_, time)| self.names.short(&time.own_work_of))?;
-        Some(format!("up to {}: all but the user time of {least}, which has the least", shares.join(", ")))
+        Some(format!(
+            "up to {}: all but the user time of {least}, which has the least, as far as ticks show it",
+            shares.join(", ")
+        ))
     }
 }
 
