@@ -38,7 +38,7 @@ pub(crate) fn stall(of: &StallFinding, names: &StallNames) -> String {
             let each = names.measured.iter().map(|(name, late)| format!("{} beside {name}", tail(late)));
             let each: Vec<String> = each.collect();
             return format!(
-                "no other thread stops: 1 of 100 deadlines is over {} late; the worst {worst}",
+                "no other thread stops: 1 of 100 deadlines is late by over {}; the worst by {worst}",
                 each.join(", ")
             );
         }
