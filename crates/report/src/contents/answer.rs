@@ -182,6 +182,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
     let (stalls, trust) = (stalls::lines(record, findings, &labels), trust(findings));
     // What else such a run has is how long each arm took, which is not what it asked.
     if !stalls.is_empty() && lines().all(|it| it.condition.beside == Beside::Beat) {
+        let trust = format!("of the time that passes took, {trust}");
         return Some(Answer { stalls, trust, ..Answer::default() });
     }
     let order = |workload: Workload| Workload::ALL.iter().position(|it| *it == workload);

@@ -49,7 +49,7 @@ fn window(record: &Record, index: usize) -> String {
     let rate = record.conditions.get(index).and_then(|it| it.storage).and_then(|it| it.read_bytes_per_s);
     match rate {
         Some(rate) if rate > 0 && bytes > 0 => format!(
-            "; a page fault can wait for {} of read-ahead, {} at this limit of the disk",
+            "; the disk is limited, and a page fault can wait for {} of read-ahead, {} each time it does",
             number::bytes_glued(bytes as f64),
             number::duration_glued(bytes as f64 / rate as f64 * 1e9)
         ),

@@ -49,7 +49,8 @@ pub(crate) fn stall(of: &StallFinding, names: &StallNames) -> String {
     };
     let also = rest.iter().zip(of.arms.iter().skip(1)).take(ALSO);
     let own = |it: &StallSetting| cause(&of.runtime, it).filter(|own| Some(*own) != cause(&of.runtime, called));
-    let also = also.map(|(it, of)| format!("{}{}: {}", it.name, own(it).unwrap_or_default(), tail(&of.late)));
+    let also =
+        also.map(|(it, of)| format!("{}{}: 1 of 100 over {}", it.name, own(it).unwrap_or_default(), tail(&of.late)));
     let also: Vec<String> = also.collect();
     let also: Vec<&str> = also.iter().map(String::as_str).collect();
     let also = match rest.len().saturating_sub(ALSO) {
