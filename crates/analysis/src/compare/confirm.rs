@@ -114,7 +114,7 @@ pub(crate) fn too_small(record: &Record, cell: usize, covered: u64) -> Option<Re
     let is_small = does.state == State::Cold
         && does.workload == Workload::Scan
         && covered_bytes < does.file_bytes
-        && covered_bytes < WINDOWS_LEAST * window_bytes;
+        && covered_bytes < WINDOWS_LEAST.saturating_mul(window_bytes);
     let least = WINDOWS_LEAST;
     (is_planned && is_small).then_some(Reason::FewWindows { covered_bytes, window_bytes, least })
 }

@@ -502,6 +502,14 @@ fn few_windows(state: &str, own: &str) -> Lab {
 }
 
 #[test]
+fn a_window_of_more_bytes_than_can_be_counted_is_larger_than_any_scan() {
+    let mut lab = few_windows("cold", "state = \"cold\"");
+    lab.record.target.read_ahead_most_bytes = Some(u64::MAX);
+    let few = |it: &Reason| matches!(it, Reason::FewWindows { window_bytes: u64::MAX, .. });
+    assert!(lab.analyze().comparisons.iter().all(|it| it.reason.as_ref().is_some_and(few)));
+}
+
+#[test]
 fn whether_a_scan_is_of_few_read_ahead_windows_is_asked_of_what_its_arms_did() {
     let cold_by_their_own = few_windows("cached", "state = \"cold\"").analyze();
     let few = |it: &Reason| matches!(it, Reason::FewWindows { covered_bytes, .. } if *covered_bytes == 64 * MIB);

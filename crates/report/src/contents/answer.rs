@@ -640,22 +640,23 @@ impl Words<'_> {
     /// Of cold random reads through a mapping that was too slow for rounds.
     fn read_ahead(&self) -> Option<String> {
         let window = Some(self.record.target.window_bytes()).filter(|it| *it > 0)?;
-        let slow = |it: &&record::Cell| {
-            let condition = &self.record.conditions[it.condition];
-            let is_plain = it.arm.maps() && matches!(it.arm.word("advice"), "" | "normal");
-            let is_random = condition.workload == Workload::Random && condition.state == State::Cold;
-            is_plain && is_random && matches!(it.skipped, Some(Skip::TooSlow { .. }))
+        let is_asked = |it: &Condition| it.workload == Workload::Random && it.state == State::Cold;
+        let slow = |it: &record::Cell| match it.skipped {
+            Some(Skip::TooSlow { ns_per_block, .. }) => {
+                // What populates does not wait for its reads.
+                let is_plain = it.arm.maps() && ["advice", "populate"].iter().all(|of| is_usual(it.arm.word(of)));
+                let is_there = self.record.conditions.get(it.condition).is_some_and(is_asked);
+                (is_plain && is_there).then_some(ns_per_block)
+            }
+            _ => None,
         };
-        let ns = |it: &record::Cell| match it.skipped {
-            Some(Skip::TooSlow { ns_per_block, .. }) => ns_per_block,
-            _ => 0.0,
-        };
-        let slowest = self.record.cells.iter().filter(slow).max_by(|a, b| ns(a).total_cmp(&ns(b)))?;
+        let slow = self.record.cells.iter().filter_map(|it| Some((slow(it)?, it)));
+        let (ns, slowest) = slow.max_by(|a, b| a.0.total_cmp(&b.0))?;
         Some(format!(
             "{}: a read by {} takes {} in a short pass, because a page fault without advice reads ahead, up to {} here",
             self.place(self.record.condition_id(slowest.condition))?,
             self.names.short(&slowest.arm.name),
-            number::duration_glued(ns(slowest)),
+            number::duration_glued(ns),
             number::bytes_glued(window as f64)
         ))
     }
@@ -753,6 +754,11 @@ impl Words<'_> {
         }
         reasons.into_iter().map(|(reason, starts)| format!("{}: {reason}", joined(&starts, "and"))).collect()
     }
+}
+
+/// An option that the method lacks, or its usual word.
+fn is_usual(word: &str) -> bool {
+    ["", "normal", "no"].contains(&word)
 }
 
 /// What faults of a mapping bring in after each fill, where that differs.

@@ -420,6 +420,27 @@ fn an_answer_covers_no_block_that_was_not_measured() {
 }
 
 #[test]
+fn a_cell_of_a_condition_that_is_not_there_is_no_cause() {
+    let mut run = run();
+    run.record.target.read_ahead_most_bytes = Some(u64::MAX);
+    let slow = schema::Skip::TooSlow {
+        ns_per_block: 8e6,
+        blocks: 16,
+        twice: false,
+        around_ns: 1e6,
+        pass_ns: 1e8,
+        budgets: 3.0,
+    };
+    let at = condition(&run, Workload::Random, State::Cold);
+    let cell = run.record.cells.iter_mut().find(|it| it.condition == at && it.arm.name == "native/mmap").unwrap();
+    cell.skipped = Some(slow);
+    assert!(squeezed(&first_screen(&run)).contains("a page fault without advice reads ahead"));
+    let cell = run.record.cells.iter_mut().find(|it| it.skipped.is_some() && it.condition == at).unwrap();
+    cell.condition = usize::MAX;
+    assert!(!squeezed(&first_screen(&run)).contains("a page fault without advice reads ahead"));
+}
+
+#[test]
 fn the_number_from_which_on_an_arm_overtakes_is_said_with_its_size() {
     let run = with_costs();
     let text = first_screen(&run);
