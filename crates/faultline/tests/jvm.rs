@@ -75,7 +75,7 @@ fn two_jdks_are_arms_of_one_experiment() {
 #[test]
 fn without_a_fitting_java_its_arms_are_unavailable_and_everything_else_runs() {
     unavailable("FAULTLINE_JAVA", "jvm/mapped", &unfit(&Sandbox::new()));
-    // A version that nobody has, on a machine with others or without any.
+    // A version that does not exist, on a machine with others or without any.
     let (document, output) = run("read,jvm/mapped+jdk=99", &[]);
     assert_eq!(output.code(), Some(4));
     let reason = status(&document, "jvm/mapped+jdk=99").1;

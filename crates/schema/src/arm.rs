@@ -24,6 +24,9 @@ pub struct Arm {
     pub name: String,
 }
 
+/// The option of arms that have something meanwhile stop all threads of their runtime.
+pub const MEANWHILE: &str = "meanwhile";
+
 impl Arm {
     /// An arm from its parts, options checked and defaults filled in.
     ///
@@ -59,6 +62,11 @@ impl Arm {
             Some(Setting::Word(word)) => word,
             _ => "",
         }
+    }
+
+    /// What stops all threads of its runtime during a pass, for measuring: `stops`, `safepoints`.
+    pub fn meanwhile(&self) -> Option<&str> {
+        Some(self.word(MEANWHILE)).filter(|it| !["", "alone"].contains(it))
     }
 
     /// The number an option is set to.

@@ -46,7 +46,7 @@ struct Candidate<'a> {
 }
 
 impl Found<'_, '_> {
-    /// More than one arm measured twice differs by here.
+    /// Its interval lies beyond what one arm measured twice differs by.
     fn is_worth_it(&self, gain: &Estimate) -> bool {
         gain.ci_low > 1.0 + self.noise && gain.median >= WORTH
     }
@@ -67,8 +67,10 @@ type Open = (AdviceReason, Settles);
 
 pub(super) fn judge(found: &Found, checks: &[(State, Option<Checked>)], commands: &[CommandFinding]) -> Advice {
     let advice = by_replays(found, checks, commands);
-    let is_open = advice.verdict == AdviceVerdict::Unknown;
-    let why_open = if is_open { advice.because.clone() } else { Vec::new() };
+    let why_open = match advice.verdict {
+        AdviceVerdict::Unknown => advice.because.clone(),
+        AdviceVerdict::Switch | AdviceVerdict::NoDifference => Vec::new(),
+    };
     let gains = |it: &Switched| it.real.filter(|it| found.is_worth_it(it));
     match of_most(advice.switched.iter(), |it| gains(it)).cloned() {
         // What a replay cannot show, such as less work of the program's own, its switch does, whether or not the replay is the

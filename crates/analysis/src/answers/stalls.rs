@@ -4,13 +4,11 @@ use std::cmp::Ordering;
 
 use schema::{
     Arm, ConditionId, Record,
+    arm::MEANWHILE,
     findings::{BeatFinding, BeatSays, StallArm, StallFinding, StallSays},
 };
 
 use crate::cells::beats::{APART, IN_MEMORY};
-
-/// The option of arms that have something meanwhile stop all threads of their runtime.
-const MEANWHILE: &str = "meanwhile";
 
 /// One for each runtime with beats, in the order of its first arm. All are of one condition where they were measured under it:
 /// lateness depends on what a missing page takes.
@@ -68,8 +66,8 @@ fn finding(record: &Record, id: ConditionId, runtime: &str, mut measured: Vec<&B
         (tail(longest) > APART * tail(shortest) && !is_same_call(arm(longest), arm(shortest))).then_some(*shortest)
     };
     // What else stopped threads meanwhile should be the same, or the two are not to be held against each other.
-    let meanwhile = |it: &BeatFinding| arm(it).word(MEANWHILE);
-    let is_elsewhere = |it: &BeatFinding| arms.first().is_none_or(|first| meanwhile(it) != meanwhile(first));
+    let is_elsewhere =
+        |it: &BeatFinding| arms.first().is_none_or(|first| arm(it).meanwhile() != arm(first).meanwhile());
     let instead = others().min_by_key(|it| (arm(it).maps(), is_elsewhere(it))).or_else(much_shorter);
     let shown = |it: &BeatFinding| StallArm { cell: it.id.cell, name: it.name.clone(), late: it.late };
     StallFinding {

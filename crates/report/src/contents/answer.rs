@@ -182,7 +182,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
     let (stalls, trust) = (stalls::lines(record, findings, &labels), trust(findings));
     // What else such a run has is how long each arm took, which is not what it asked.
     if !stalls.is_empty() && lines().all(|it| it.condition.beside == Beside::Beat) {
-        let trust = format!("of the time that passes took, {trust}");
+        let trust = format!("in the time of its passes, {trust}");
         return Some(Answer { stalls, trust, ..Answer::default() });
     }
     let order = |workload: Workload| Workload::ALL.iter().position(|it| *it == workload);
@@ -634,7 +634,7 @@ impl Words<'_> {
             }
         }
         let causes = told.into_iter().filter_map(|it| self.cause(it));
-        causes.chain(self.read_ahead()).chain(self.in_flight()).chain(pages_per_fault(findings)).collect()
+        causes.chain(self.read_ahead()).chain(self.together()).chain(pages_per_fault(findings)).collect()
     }
 
     /// Of cold random reads through a mapping that was too slow for rounds.
@@ -662,7 +662,7 @@ impl Words<'_> {
     }
 
     /// Of reads that wait for the device together.
-    fn in_flight(&self) -> Option<String> {
+    fn together(&self) -> Option<String> {
         let is_cold = |it: &&MapLine| it.condition.state == State::Cold && it.verdict == Verdict::Faster;
         let mut cold = self.map.iter().filter(is_cold);
         let (depth, winner) =
@@ -686,13 +686,14 @@ impl Words<'_> {
         });
         let (times, choice, loss, plain) = far.max_by(|a, b| a.0.total_cmp(&b.0))?;
         let condition = self.record.conditions.get(loss.id.condition_index)?;
+        let (workload, of) = column(condition);
         let trial = if loss.by_trial { " in a short pass" } else { "" };
         Some(format!(
             "{} up to {} slower than {} ({}{trial})",
             self.names.short(choice.arms.first()?),
             self::times(times),
             self.names.short(plain),
-            work(condition.workload, column(condition).1)
+            work(workload, of)
         ))
     }
 
@@ -981,7 +982,7 @@ impl Answer {
     }
 }
 
-fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

@@ -10,6 +10,7 @@ use schema::{
     record::FolioOrder,
 };
 
+use super::{answer::capital, without};
 use crate::layout::{
     number,
     paint::Paint,
@@ -75,7 +76,7 @@ pub(crate) fn refills<'a>(record: &Record, findings: &'a Findings) -> impl Itera
             "{}: to evict the file and read it into the page cache again (fill {fill}) takes {}. Then the fastest read takes \
              {}, by {}, instead of {} {}, by {}: it pays for itself after {} passes of {} reads, if each pass creates a new \
              mapping. A permanent mapping gains nothing from it, because each place faults only once.",
-            without_fill(&labels.label(id.condition_index), it.fill),
+            without(&labels.label(id.condition_index), &said(it.fill)),
             number::duration_glued(*elapsed_ns as f64),
             number::duration_glued(*then_ns_per_op),
             short(arm),
@@ -109,8 +110,8 @@ fn unjudged<'a>(record: &Record, findings: &'a Findings) -> impl Iterator<Item =
         };
         number::plain(&format!(
             "{}, {}: it is unknown whether filling the page cache again ({}) pays for itself: {why}.",
-            before(it.fill),
-            without_fill(&labels.label(unjudged.id.condition_index), it.fill),
+            capital(&now(it.fill)),
+            without(&labels.label(unjudged.id.condition_index), &said(it.fill)),
             unjudged.fill
         ))
     };
@@ -121,23 +122,16 @@ fn unjudged<'a>(record: &Record, findings: &'a Findings) -> impl Iterator<Item =
         .map(move |(it, why)| silent(it, why))
 }
 
-/// What a condition is called where its fill was said.
-fn without_fill(label: &str, fill: Fill) -> String {
-    let said = format!("fill {fill}");
-    label.split(", ").filter(|it| *it != said).collect::<Vec<&str>>().join(", ")
+/// The fill as a part of what a condition is called.
+fn said(fill: Fill) -> String {
+    format!("fill {fill}")
 }
 
+/// When it was as this fill left it.
 fn now(fill: Fill) -> String {
     match fill {
         Fill::Found => "now".to_string(),
-        fill => format!("after fill {fill}"),
-    }
-}
-
-fn before(fill: Fill) -> String {
-    match fill {
-        Fill::Found => "Now".to_string(),
-        fill => format!("After fill {fill}"),
+        fill => format!("after {}", said(fill)),
     }
 }
 

@@ -24,3 +24,8 @@ pub(crate) mod timeline;
 pub(crate) mod within_rounds;
 
 pub(crate) use schema::own;
+
+/// What a condition is called without one of its parts, where a sentence says that already.
+fn without(label: &str, part: &str) -> String {
+    label.split(", ").filter(|it| *it != part).collect::<Vec<&str>>().join(", ")
+}

@@ -2,7 +2,7 @@
 
 use schema::{
     Arm, Findings, Labels, Record, fields,
-    findings::{BeatLateness, StallArm, StallFinding},
+    findings::{BeatFinding, StallArm, StallFinding},
     runtime::RuntimeSpec,
 };
 
@@ -11,13 +11,18 @@ use crate::{
     words::{self, StallNames, StallSetting},
 };
 
-use super::beats::TITLE;
+use super::{beats::TITLE, without};
 
 /// Under which condition, then each runtime; nothing of a run without beats.
 pub(crate) fn lines(record: &Record, findings: &Findings, labels: &Labels) -> Vec<(String, String)> {
     let Some(first) = findings.stalls.first() else { return Vec::new() };
     let shared = first.id;
-    let place = |index: usize| without_beat(record, index, &labels.label(index));
+    let beside = fields::FIELDS.iter().find(|it| it.name == "beside").map(|it| it.words);
+    // The sentence itself says that deadlines were kept beside the reads.
+    let place = |index: usize| {
+        let words = beside.zip(record.conditions.get(index)).map(|(words, it)| words(it));
+        without(&labels.label(index), &words.unwrap_or_default())
+    };
     let of_runtime = findings.stalls.iter().map(|it| {
         let says = words::stall(it, &names(record, findings, it));
         let under = match it.id == shared {
@@ -34,13 +39,6 @@ pub(crate) fn lines(record: &Record, findings: &Findings, labels: &Labels) -> Ve
         window(record, shared.condition_index)
     );
     [(TITLE.to_string(), under)].into_iter().chain(of_runtime).collect()
-}
-
-/// The sentence itself says that deadlines were kept beside the reads.
-fn without_beat(record: &Record, index: usize, label: &str) -> String {
-    let beside = fields::FIELDS.iter().find(|it| it.name == "beside");
-    let words = beside.zip(record.conditions.get(index)).map(|(field, it)| (field.words)(it)).unwrap_or_default();
-    label.split(", ").filter(|it| *it != words).collect::<Vec<&str>>().join(", ")
 }
 
 /// What one page fault may have to wait for, where the rate of the device is given.
@@ -61,30 +59,31 @@ fn window(record: &Record, index: usize) -> String {
 pub(crate) fn names(record: &Record, findings: &Findings, of: &StallFinding) -> StallNames {
     let is_of = |arm: &Arm| arm.runtime == of.runtime;
     let there = findings.beats.iter().filter(|it| it.id.condition == of.id && is_of(&record.cells[it.id.cell].arm));
-    let all: Vec<(&str, Vec<&str>, BeatLateness)> =
-        there.filter_map(|it| options(&it.name).map(|(method, set)| (method, set, it.late))).collect();
-    let are_several = all.iter().any(|it| it.0 != all[0].0);
-    let is_shared = |option: &str| are_several && all.iter().all(|it| it.1.contains(&option));
+    let there: Vec<&BeatFinding> = there.collect();
+    let method = |name: &str| name.split('+').next().map(str::to_string);
+    let are_several = there.iter().any(|it| method(&it.name) != method(&there[0].name));
+    let is_shared =
+        |option: &str| are_several && there.iter().all(|it| it.name.split('+').skip(1).any(|own| own == option));
+    let shown = |name: &str, without: Option<&str>| {
+        let parts = name.split('+').enumerate();
+        let kept = parts.filter(|(at, part)| *at == 0 || !is_shared(part) && Some(*part) != without);
+        kept.map(|it| it.1).collect::<Vec<&str>>().join("+")
+    };
     let setting = |it: &StallArm| {
         let arm = &record.cells[it.cell].arm;
-        let beside = Some(arm.word("meanwhile")).filter(|it| !["", "alone"].contains(it));
-        let kept = it.name.split('+').enumerate().filter(|(at, part)| *at == 0 || !is_shared(part));
-        let own = kept.clone().filter(|(_, part)| Some(*part) != beside).map(|it| it.1);
         StallSetting {
-            name: kept.map(|it| it.1).collect::<Vec<&str>>().join("+"),
-            chosen: own.collect::<Vec<&str>>().join("+"),
-            beside: beside.map(str::to_string),
+            name: shown(&it.name, None),
+            chosen: shown(&it.name, arm.meanwhile()),
+            beside: arm.meanwhile().map(str::to_string),
             called: called(arm),
             maps: arm.maps(),
         }
     };
-    let arms: Vec<StallSetting> = of.arms.iter().map(setting).collect();
-    let measured = all.iter().map(|(method, options, late)| {
-        let own = [*method].into_iter().chain(options.iter().copied().filter(|it| !is_shared(it)));
-        (own.collect::<Vec<&str>>().join("+"), *late)
-    });
-    let measured = measured.collect();
-    StallNames { arms, instead: of.instead.as_ref().map(setting), measured }
+    StallNames {
+        arms: of.arms.iter().map(setting).collect(),
+        instead: of.instead.as_ref().map(setting),
+        measured: there.iter().map(|it| (shown(&it.name, None), it.late)).collect(),
+    }
 }
 
 /// The call that a method of a runtime makes, as far as a few words say it.
@@ -93,10 +92,4 @@ fn called(arm: &Arm) -> String {
     let about = spec.map_or("", |it| it.about);
     let call = about.split([',', ';']).next().unwrap_or_default();
     if call.is_empty() { String::new() } else { format!(" ({call})") }
-}
-
-/// The method, and what is set of it.
-fn options(name: &str) -> Option<(&str, Vec<&str>)> {
-    let mut parts = name.split('+');
-    Some((parts.next()?, parts.collect()))
 }

@@ -17,7 +17,7 @@ pub(crate) struct StallNames {
 
 pub(crate) struct StallSetting {
     pub(crate) name: String,
-    /// Without what stopped all threads meanwhile, which nobody chooses.
+    /// Without what stopped all threads meanwhile: that is there to measure.
     pub(crate) chosen: String,
     /// The call, in brackets, where it is not what the arm is called.
     pub(crate) called: String,

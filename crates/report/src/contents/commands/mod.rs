@@ -22,7 +22,6 @@ use crate::{
     words::{explanation, numbers, runtime, why_open},
 };
 
-const KERNEL: &str = "in the kernel";
 /// So many times as much is read by calls.
 const MANY: f64 = 10.0;
 /// Of a difference: what is less is not named.
@@ -82,8 +81,7 @@ struct Commands<'a> {
 impl Commands<'_> {
     /// Which command is the faster from this start, and how long each takes; nothing where none was measured.
     fn start(&self, line: &MapLine) -> Option<Start> {
-        let is_control = |it: &Comparison| self.record.cells.get(it.id.cell).is_none_or(|it| it.control);
-        let all = || self.findings.comparisons.iter().filter(|it| it.id.condition == line.id && !is_control(it));
+        let all = || self.comparisons(line);
         let tried = all().filter(|it| [it.id.cell, it.baseline_cell].iter().all(|it| self.is_tried(*it)));
         let each: Vec<String> = tried.map(|it| self.verdict(it)).collect();
         // A command without a number may be faster than all that have one, also one that was not tried.
@@ -98,6 +96,13 @@ impl Commands<'_> {
             says: fastest.into_iter().chain(each).chain(self.idle(line)).collect::<Vec<String>>().join("; "),
             fields: Vec::new(),
         })
+    }
+
+    /// Of two commands, without the controls.
+    fn comparisons(&self, line: &MapLine) -> impl Iterator<Item = &Comparison> {
+        let is_control = |it: &Comparison| self.record.cells.get(it.id.cell).is_none_or(|it| it.control);
+        let id = line.id;
+        self.findings.comparisons.iter().filter(move |it| it.id.condition == id && !is_control(it))
     }
 
     fn is_idle(&self, arm: &str) -> bool {
@@ -260,11 +265,11 @@ impl Commands<'_> {
 
     /// Where the time goes that the slower one takes longer, from each start where one is the faster.
     fn longer(&self) -> Vec<String> {
-        let is_control = |it: &Comparison| self.record.cells.get(it.id.cell).is_none_or(|it| it.control);
         let of_line = |line: &MapLine| {
-            let all = self.findings.comparisons.iter().filter(|it| it.id.condition == line.id && !is_control(it));
             let place = self.place(line);
-            all.filter_map(move |it| Some(format!("{place}: {}", self.longer_of(it)?))).collect::<Vec<String>>()
+            self.comparisons(line)
+                .filter_map(move |it| Some(format!("{place}: {}", self.longer_of(it)?)))
+                .collect::<Vec<String>>()
         };
         self.findings.map.iter().flat_map(of_line).collect()
     }
@@ -283,21 +288,21 @@ impl Commands<'_> {
         });
         let (slow, fast) = (slow?, fast?);
         let longer = slow.iter().sum::<f64>() - fast.iter().sum::<f64>();
-        // Medians may say otherwise than the rounds.
-        let parts = ["in user code", KERNEL, "waiting"].into_iter().zip(slow.iter().zip(fast));
-        let mut parts: Vec<(&str, f64)> = parts.map(|(name, (slow, fast))| (name, slow - fast)).collect();
-        parts.retain(|it| it.1.abs() >= NOTABLE * longer);
-        parts.sort_by(|a, b| b.1.total_cmp(&a.1));
         let [slower, faster] = [slower, faster].map(|cell| Some(&self.record.cells.get(cell)?.arm.name));
         let (slower, faster) = (slower?, faster?);
-        let part = |(name, ns): &(&str, f64)| {
+        let copied =
+            self.copied(slower, faster).map(|it| format!(", where its calls copy {}", number::bytes_glued(it)));
+        let [user, kernel, waiting] = [0, 1, 2].map(|at| slow[at] - fast[at]);
+        let copied = copied.filter(|_| kernel > 0.0).unwrap_or_default();
+        let mut parts =
+            [(user, "in user code", ""), (kernel, "in the kernel", copied.as_str()), (waiting, "waiting", "")];
+        parts.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let part = |(ns, name, also): &(f64, &str, &str)| {
             let than = if *ns < 0.0 { "less" } else { "more" };
-            let copies = self.copied(slower, faster).filter(|_| *name == KERNEL && *ns > 0.0);
-            let copies =
-                copies.map_or(String::new(), |it| format!(", where its calls copy {}", number::bytes_glued(it)));
-            format!("{} {than} {name}{copies}", number::duration_glued(ns.abs()))
+            format!("{} {than} {name}{also}", number::duration_glued(ns.abs()))
         };
-        let says: Vec<String> = parts.iter().map(part).collect();
+        let says: Vec<String> = parts.iter().filter(|it| it.0.abs() >= NOTABLE * longer).map(part).collect();
+        // Medians may say otherwise than the rounds.
         (longer > 0.0 && !says.is_empty()).then(|| format!("{} spends {}", self.names.short(slower), says.join(", ")))
     }
 
