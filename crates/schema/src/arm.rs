@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     State, Workload,
-    runtime::{COMMAND, MethodSpec, NATIVE, RuntimeSpec, Values},
+    runtime::{COMMAND, MEANWHILE, MethodSpec, NATIVE, RuntimeSpec, Values},
     units::expected,
 };
 
@@ -23,9 +23,6 @@ pub struct Arm {
     pub options: Options,
     pub name: String,
 }
-
-/// The option of arms that have something meanwhile stop all threads of their runtime.
-pub const MEANWHILE: &str = "meanwhile";
 
 impl Arm {
     /// An arm from its parts, options checked and defaults filled in.

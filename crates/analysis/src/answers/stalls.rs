@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use schema::{
     Arm, ConditionId, Record,
-    arm::MEANWHILE,
     findings::{BeatFinding, BeatSays, StallArm, StallFinding, StallSays},
+    runtime::MEANWHILE,
 };
 
 use crate::cells::beats::{APART, IN_MEMORY};

@@ -21,7 +21,7 @@ use crate::{
         paint::{Paint, Piece},
         table::{Cell, Column, Table},
         text::{visible, width},
-        words::{counted, joined, list},
+        words::{capital, counted, joined, list},
     },
     shell,
     words::{self, UNCONFIRMED},
@@ -980,11 +980,6 @@ impl Answer {
         });
         stalls.chain(now).chain(starts).chain(in_doubt).chain(crossovers).chain(refill).chain(facts).collect()
     }
-}
-
-pub(crate) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// The legend of commands on a terminal.

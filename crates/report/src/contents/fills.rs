@@ -10,11 +10,12 @@ use schema::{
     record::FolioOrder,
 };
 
-use super::{answer::capital, without};
+use super::without;
 use crate::layout::{
     number,
     paint::Paint,
     table::{Cell, Column, Table},
+    words::capital,
 };
 
 pub(crate) const TITLE: &str = "Fills";

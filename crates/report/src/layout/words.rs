@@ -38,6 +38,12 @@ pub(crate) fn were(items: &[impl AsRef<str>]) -> String {
     format!("{} {}", list(items), if items.len() == 1 { "was" } else { "were" })
 }
 
+/// With a capital letter at its beginning.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// A name as one word of a sentence: in quotation marks where it has several.
 pub(crate) fn word(name: &str) -> Cow<'_, str> {
     if name.contains(char::is_whitespace) { Cow::Owned(format!("`{name}`")) } else { Cow::Borrowed(name) }

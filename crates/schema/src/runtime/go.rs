@@ -14,7 +14,7 @@ const PROCS: OptionSpec = OptionSpec {
     can: Can::Both,
 };
 const MEANWHILE: OptionSpec = OptionSpec {
-    name: crate::arm::MEANWHILE,
+    name: super::MEANWHILE,
     values: Values::Words(&["alone", "stops"]),
     about: "alone, or with a second goroutine that stops all others every millisecond by runtime.ReadMemStats, to measure how long that takes",
     can: Can::Both,

@@ -11,7 +11,7 @@ const JDK: OptionSpec = OptionSpec {
     can: Can::Both,
 };
 const MEANWHILE: OptionSpec = OptionSpec {
-    name: crate::arm::MEANWHILE,
+    name: super::MEANWHILE,
     values: Values::Words(&["alone", "safepoints"]),
     about: "alone, or with a second thread that requests a safepoint every millisecond, to measure its delay",
     can: Can::Both,

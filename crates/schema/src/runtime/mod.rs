@@ -24,6 +24,9 @@ pub const RUNTIMES: &[RuntimeSpec] = &[NATIVE, JVM, PYTHON, GO];
 /// (`command::Spec`).
 pub const COMMAND: &str = "command";
 
+/// The option of arms that have something meanwhile stop all threads of their runtime.
+pub const MEANWHILE: &str = "meanwhile";
+
 /// The names of all runtimes, in the order of the table.
 pub fn names() -> Vec<&'static str> {
     RUNTIMES.iter().map(|it| it.name).collect()
