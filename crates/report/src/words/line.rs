@@ -58,7 +58,7 @@ fn answer(answer: &LineAnswer) -> String {
             match several {
                 // Of that size only one arm is known.
                 true if !of_job => {
-                    format!("no arm is faster than {baseline}; {baseline} is {by} faster than {next}, the next arm")
+                    format!("no arm is faster than {baseline}; {baseline} is {by} faster than {next}, the runner-up")
                 }
                 _ => format!("{baseline} is {by} faster than {next}{job}"),
             }

@@ -149,10 +149,10 @@ fn of_an_answer_of_the_job_no_arm_is_called_slower_that_was_not_measured_at_that
     }
     let text = first_screen(&run);
     assert!(text.contains("† at the size of the job; where read wins there, over the arm that was measured"), "{text}");
-    assert!(!text.contains("the next arm"), "{text}");
+    assert!(!text.contains(", the runner-up"), "{text}");
     let text = squeezed(&report::markdown(&run.record, &run.findings));
     assert!(text.contains("at the size of the job, where mmap was not measured"), "{text}");
-    assert!(!text.contains("no arm is faster than read; read") && !text.contains("the next arm"), "{text}");
+    assert!(!text.contains("no arm is faster than read; read") && !text.contains(", the runner-up"), "{text}");
     let line = run.findings.map.iter_mut().find(|it| it.id.condition_index == at).unwrap();
     line.says.answer = LineAnswer::NoneFaster {
         baseline: "read".into(),

@@ -1,0 +1,112 @@
+//! What to take when in doubt, and what that can lose.
+
+use schema::answer::{Choice, Loss};
+
+use super::{
+    field::times,
+    place::{Words, column, work},
+};
+use crate::{contents::map, layout::words::counted, words::UNCONFIRMED};
+
+/// What is so many times slower than the plain way is said beside the fastest.
+const FAR: f64 = 3.0;
+
+impl Words<'_> {
+    /// Each choice with the most that it can lose, the one that can lose least first.
+    pub(super) fn in_doubt(&self, choices: &[Choice]) -> Option<String> {
+        let says = choices.iter().filter(|it| it.known > 0).enumerate();
+        let says: Vec<String> = says.map(|(at, it)| self.choice(it, at == 0 && choices.len() > 1)).collect();
+        let place = match choices.first() {
+            Some(it) if it.conditions < it.measured => {
+                format!("under the {} of {} conditions that have an answer, ", it.conditions, it.measured)
+            }
+            _ => String::new(),
+        };
+        (!says.is_empty()).then(|| format!("{place}{}", says.join("; ")))
+    }
+
+    fn choice(&self, choice: &Choice, is_least: bool) -> String {
+        let arms: Vec<&str> = choice.arms.iter().map(|it| self.names.short(it)).collect();
+        let arms = arms.join(" and ");
+        let is_partial = choice.known < choice.conditions;
+        let all = counted(choice.conditions as usize, "condition", "conditions");
+        let known = if is_partial { format!(" (known for {} of {all})", choice.known) } else { String::new() };
+        let Some(most) = choice.losses.first() else {
+            let none = if is_partial { "no loss there" } else { "no other arm is known to be faster" };
+            return format!("{arms}{known}: {none}");
+        };
+        let place = self.place(most.id).unwrap_or_default();
+        let elsewhere = match choice.losses.get(1).map(|it| (it, self.marks(it))) {
+            _ if is_partial => String::new(),
+            Some((next, marks)) if marks.is_empty() => format!(", elsewhere at most {}", times(next.times)),
+            Some((next, marks)) => format!(", elsewhere at most {} ({})", times(next.times), marks.join(", ")),
+            None => ", elsewhere no loss".into(),
+        };
+        let least = match (is_least && !is_partial, choice.arms.len()) {
+            (false, _) => "",
+            (true, 1) => " loses least",
+            (true, _) => " lose least",
+        };
+        let mut there = vec![place.as_str()];
+        there.extend(self.marks(most));
+        format!(
+            "{arms}{known}{least}: at worst {} slower than {}{} ({}){elsewhere}",
+            times(most.times),
+            self.names.short(&most.fastest),
+            self.than_plain(choice),
+            there.join(", ")
+        )
+    }
+
+    /// What it loses against the plain way, which is another figure where a third arm is the fastest: the largest, with its
+    /// place where that is another one.
+    fn than_plain(&self, choice: &Choice) -> String {
+        let loss = |it: &&Loss| it.than_baseline.filter(|it| *it > 1.0);
+        let most = choice.losses.iter().filter(|it| loss(it).is_some()).max_by(|a, b| {
+            let [a, b] = [a, b].map(|it| loss(it).unwrap_or(1.0));
+            a.total_cmp(&b)
+        });
+        let baseline = |it: &Loss| map::baseline(it.id, self.record).map(|cell| &self.record.cells[cell].arm.name);
+        let Some((most, times, name)) = most.and_then(|it| Some((it, loss(&it)?, baseline(it)?))) else {
+            return String::new();
+        };
+        if *name == most.fastest || choice.arms.contains(name) {
+            return String::new();
+        }
+        let place = match choice.losses.first() {
+            Some(first) if first.id == most.id => String::new(),
+            _ => format!(" ({})", self.place(most.id).unwrap_or_default()),
+        };
+        format!(" and {} slower than {}{place}", self::times(times), self.names.short(name))
+    }
+
+    /// What to know of how much an arm loses.
+    fn marks(&self, loss: &Loss) -> Vec<&'static str> {
+        let is_unconfirmed = self.map.iter().any(|it| it.id == loss.id && it.is_unconfirmed());
+        let marks = [(loss.by_trial, "of one short pass"), (is_unconfirmed, UNCONFIRMED)];
+        marks.into_iter().filter(|it| it.0).map(|it| it.1).collect()
+    }
+
+    /// What a choice loses against the plain way from one start, where that is much.
+    pub(super) fn far_behind(&self, choices: &[Choice], conditions: &[usize]) -> Option<String> {
+        let of_start = |it: &&Loss| conditions.contains(&it.id.condition_index);
+        let losses =
+            choices.iter().flat_map(|choice| choice.losses.iter().filter(of_start).map(move |it| (choice, it)));
+        let far = losses.filter_map(|(choice, it)| {
+            let plain = map::baseline(it.id, self.record).map(|cell| &self.record.cells[cell].arm.name)?;
+            let times = it.than_baseline.filter(|times| *times >= FAR && !choice.arms.contains(plain))?;
+            Some((times, choice, it, plain))
+        });
+        let (times, choice, loss, plain) = far.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let condition = self.record.conditions.get(loss.id.condition_index)?;
+        let (workload, of) = column(condition);
+        let trial = if loss.by_trial { " in a short pass" } else { "" };
+        Some(format!(
+            "{} up to {} slower than {} ({}{trial})",
+            self.names.short(choice.arms.first()?),
+            self::times(times),
+            self.names.short(plain),
+            work(workload, of)
+        ))
+    }
+}

@@ -1,0 +1,287 @@
+//! What a person reads in ten seconds: from each start of the file which arm to take, what to take when in doubt, the
+//! answers as a matrix, what the differences come from, and how far to trust all that. The rest is one command away.
+
+mod choices;
+mod field;
+mod matrix;
+mod place;
+mod start;
+mod unmeasured;
+mod why;
+
+use std::collections::BTreeSet;
+
+use schema::{
+    Beside, Condition, Fill, Findings, Labels, Names, Record, State, Workload,
+    findings::{AnswerOf, MapLine, StateNoise},
+    record::{self, Outcome},
+};
+
+pub(crate) use field::{Field, Standing, Way};
+pub(crate) use place::start;
+pub(crate) use start::Start;
+
+use self::{
+    place::{Words, column},
+    start::{mark_baselines, says},
+    unmeasured::not_now,
+};
+use super::{again::MeasuredAgain, crossovers, fills, stalls, study};
+use crate::{
+    layout::{
+        number,
+        page::Page,
+        paint::{Paint, Piece},
+        text::{visible, width},
+        words::{capital, counted},
+    },
+    shell, words,
+};
+
+#[derive(Default)]
+pub(crate) struct Answer {
+    /// Of commands: what each is called, and its command line, whole.
+    pub(crate) commands: Vec<(String, String)>,
+    /// Who else stops beside arms of each runtime: label and sentence.
+    pub(crate) stalls: Vec<(String, String)>,
+    /// The rows of the matrix, and what each says in a sentence.
+    pub(crate) starts: Vec<Start>,
+    /// The columns: workload, and size of the block; of replays, how many accesses they have.
+    pub(crate) columns: Vec<(Workload, u64)>,
+    /// Why the file was not measured as it was found, where that was asked.
+    pub(crate) now: Option<String>,
+    pub(crate) in_doubt: Option<String>,
+    /// Where the faster arm changes along block sizes, numbers of reads or other axes.
+    pub(crate) crossovers: Vec<String>,
+    /// The first way of filling the page cache again that pays for itself.
+    pub(crate) refill: Option<String>,
+    /// What else is known, by label.
+    pub(crate) facts: Vec<(&'static str, Vec<String>)>,
+    pub(crate) why: Vec<String>,
+    /// What the rows of the matrix are called after.
+    pub(crate) states: Vec<&'static str>,
+    /// How many reads the passes of random reads make: their ratios depend on it.
+    pub(crate) reads: Option<String>,
+    pub(crate) trust: String,
+}
+
+/// Absent for studies, which answer by their claims, and where nothing was asked.
+pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
+    if study::is_one(record) {
+        return None;
+    }
+    let (names, labels) = (Names::of(record), Labels::of(record));
+    let with_passes = record.samples.iter().filter_map(|it| record.cells.get(it.cell));
+    let measured: BTreeSet<usize> = with_passes.map(|it| it.condition).collect();
+    // What was not measured at all, or not reached by a run that ended early, is no row and no column.
+    let lines = || findings.map.iter().filter(|it| measured.contains(&it.id.condition_index));
+    let mut columns: Vec<(Workload, u64)> = Vec::new();
+    for line in lines() {
+        let column = column(&line.condition);
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    if columns.is_empty() {
+        return None;
+    }
+    let (stalls, trust) = (stalls::lines(record, findings, &labels), trust(findings));
+    // What else such a run has is how long each arm took, which is not what it asked.
+    if !stalls.is_empty() && lines().all(|it| it.condition.beside == Beside::Beat) {
+        let trust = format!("in the time of its passes, {trust}");
+        return Some(Answer { stalls, trust, ..Answer::default() });
+    }
+    let order = |workload: Workload| Workload::ALL.iter().position(|it| *it == workload);
+    columns.sort_by_key(|&(workload, block)| (order(workload), block));
+
+    let mut starts: Vec<Start> = Vec::new();
+    for line in lines() {
+        let label = start(&labels, line.id, &line.condition);
+        let column = columns.iter().position(|it| *it == column(&line.condition))?;
+        let field = Field::of(line, record, findings, &names);
+        // No answer takes the place of another one, whatever two starts are called.
+        let is_free = |it: &Start| it.label == label && it.fields[column].is_none();
+        let at = starts.iter().position(is_free).unwrap_or_else(|| {
+            starts.push(Start { label, says: String::new(), fields: vec![None; columns.len()] });
+            starts.len() - 1
+        });
+        starts[at].fields[column] = Some(field);
+    }
+    mark_baselines(&mut starts);
+    let is_of_reads = |it: &MapLine| it.condition.workload == Workload::Random && it.answer_of != AnswerOf::Job;
+    let words = Words { record, names: &names, labels: &labels, map: &findings.map };
+    let break_evens = || findings.costs.iter().flat_map(|it| &it.break_evens);
+    for it in &mut starts {
+        let conditions: Vec<usize> = it.fields.iter().flatten().map(|it| it.condition).collect();
+        let of_start = break_evens().filter(|it| conditions.contains(&it.id.condition.condition_index));
+        it.says = says(&columns, it, &of_start.collect::<Vec<_>>(), &names);
+        it.says.extend(words.far_behind(&findings.answer.choices, &conditions).map(|it| format!("; {it}")));
+    }
+    Some(Answer {
+        now: not_now(record, &names),
+        in_doubt: words.in_doubt(&findings.answer.choices),
+        crossovers: crossovers::lines(record, findings, true),
+        refill: fills::refills(record, findings).next(),
+        why: words.why(findings),
+        states: states(lines().map(|it| &it.condition)),
+        facts: vec![("Not measured", words.not_measured())],
+        reads: reads(
+            lines().filter(|it| is_of_reads(it)).flat_map(|it| ops(record, it)),
+            lines().filter(|it| is_of_reads(it)).map(|it| &it.condition),
+        ),
+        stalls,
+        trust,
+        starts,
+        columns,
+        ..Answer::default()
+    })
+}
+
+/// How many blocks a pass of each arm under a line's condition has.
+fn ops<'r>(record: &'r Record, line: &'r MapLine) -> impl Iterator<Item = u64> + Clone + 'r {
+    let of_line = |it: &&record::Cell| it.condition == line.id.condition_index && it.skipped.is_none();
+    let own = |it: &record::Cell| it.own_condition.as_ref().unwrap_or(&line.condition).ops;
+    record.cells.iter().filter(of_line).map(own)
+}
+
+/// What the states and fills mean that occur.
+fn states<'c>(conditions: impl Iterator<Item = &'c Condition> + Clone) -> Vec<&'static str> {
+    let has = |state: State| conditions.clone().any(|it| it.state == state);
+    let is_filled = |fill: Fill| conditions.clone().any(|it| it.fill() == Some(fill));
+    let all = [
+        (is_filled(Fill::Found), "now: as the file was found in the page cache"),
+        (has(State::Cold), "cold: on the device"),
+        (has(State::Cached), "cached: read into the page cache in order, and mapped anew by each pass"),
+        (has(State::Mapped), "mapped: in the page table, too"),
+        (is_filled(Fill::Random), "fill random: read into the page cache at random places"),
+    ];
+    all.into_iter().filter(|it| it.0).map(|it| it.1).collect()
+}
+
+/// Of passes of random reads.
+fn reads<'r>(
+    ops: impl Iterator<Item = u64> + Clone,
+    conditions: impl Iterator<Item = &'r Condition>,
+) -> Option<String> {
+    let [least, most] = [ops.clone().min()?, ops.max()?];
+    let all = if least == most { String::new() } else { format!("{} to ", number::count(least as f64)) };
+    // How densely they lie is what counts.
+    let of_a_part = conditions.filter(|it| it.range.bytes < it.file_bytes).min_by_key(|it| it.range.bytes);
+    let part = of_a_part.map_or(String::new(), |it| {
+        let [range, file] = [it.range.bytes, it.file_bytes].map(|it| number::bytes_glued(it as f64));
+        format!(", some or all of them within {range} of the file's {file}")
+    });
+    Some(format!(
+        "a pass of random reads makes {all}{} of them{part}, and the more it makes, the more of them share a page fault",
+        number::count(most as f64)
+    ))
+}
+
+/// `the same arm measured twice differs by ±4.8 % cached, ±24 % cold; 6 answers were measured again, each over …, and 6 held`.
+pub(crate) fn trust(findings: &Findings) -> String {
+    let of_state = |it: &StateNoise| Some(format!("{} {}", it.floor.width()?, it.state));
+    let floors: Vec<String> = findings.noise_floors.iter().filter_map(of_state).collect();
+    let noise = match &floors[..] {
+        [] => match findings.noise_floor.width() {
+            Some(width) => format!("the same arm measured twice differs by {width}"),
+            None => "the noise floor is not known".into(),
+        },
+        floors => format!("the same arm measured twice differs by {}", floors.join(", ")),
+    };
+    let again = MeasuredAgain::of(findings);
+    match again.says() {
+        None => noise,
+        Some(says) => format!("{noise}; {says}, and {} held", again.held),
+    }
+}
+
+/// What the first screen leaves out, counted, and where it stands.
+pub(crate) fn left_out(record: &Record, findings: &Findings, saved: bool) -> String {
+    let lost = record.samples.iter().filter(|it| !matches!(it.outcome, Outcome::Ok { .. })).count();
+    let skipped = record.cells.iter().filter(|it| it.skipped.is_some()).count();
+    let all = [
+        (skipped, "cell skipped", "cells skipped"),
+        (lost, "pass lost", "passes lost"),
+        (findings.warnings.len(), "warning", "warnings"),
+    ];
+    let mut all: Vec<String> =
+        all.iter().filter(|it| it.0 > 0).map(|(count, one, many)| counted(*count, one, many)).collect();
+    let mut topics: Vec<&str> = Vec::new();
+    for topic in findings.warnings.iter().map(words::warning_topic) {
+        if !topics.contains(&topic) {
+            topics.push(topic);
+        }
+    }
+    if let Some(warnings) = all.last_mut().filter(|_| !topics.is_empty()) {
+        warnings.push_str(&format!(" ({})", topics.join(", ")));
+    }
+    let all = if all.is_empty() { String::new() } else { format!("{}; ", all.join(", ")) };
+    let show = match saved {
+        true => shell::command("report", shell::short(&record.id)),
+        false => "the whole report".into(),
+    };
+    format!("{all}{show} has every number, its interval and its reason")
+}
+
+impl Answer {
+    /// Leaves out what has no pass yet, and the number of reads, which changes nothing while a run goes on.
+    pub(crate) fn keep_measured(&mut self, record: &Record) {
+        let measured: BTreeSet<usize> =
+            record.samples.iter().filter_map(|it| record.cells.get(it.cell)).map(|it| it.condition).collect();
+        for field in self.starts.iter_mut().flat_map(|it| &mut it.fields) {
+            field.take_if(|it| !measured.contains(&it.condition));
+        }
+        self.reads = None;
+    }
+
+    /// Who else stops, label and sentence of each start, then what to take in doubt, what changes the answer, and what else is
+    /// known. Of several sentences with one label, the first has it.
+    pub(crate) fn lines(&self) -> Vec<(String, &str)> {
+        let stalls = self.stalls.iter().map(|(label, says)| (label.clone(), says.as_str()));
+        let now = self.now.as_deref().map(|it| ("Now".to_string(), it));
+        let starts = self.starts.iter().map(|it| (capital(&it.label), it.says.as_str()));
+        let crossovers = self.crossovers.iter().map(|it| ("Crossover".to_string(), it.as_str()));
+        let refill = self.refill.as_deref().map(|it| ("Refill".to_string(), it));
+        let in_doubt = self.in_doubt.as_deref().map(|it| ("If unsure".to_string(), it));
+        let facts = self.facts.iter().flat_map(|(label, says)| {
+            let label = |at: usize| if at == 0 { label.to_string() } else { String::new() };
+            says.iter().enumerate().map(move |(at, it)| (label(at), it.as_str()))
+        });
+        stalls.chain(now).chain(starts).chain(in_doubt).chain(crossovers).chain(refill).chain(facts).collect()
+    }
+}
+
+/// The legend of commands on a terminal.
+pub(crate) fn write_commands(page: &mut Page, answer: &Answer) {
+    let columns = answer.commands.iter().map(|(called, _)| width(&visible(called))).max().unwrap_or(0);
+    for (at, (called, line)) in answer.commands.iter().enumerate() {
+        if at == 0 {
+            page.blank();
+        }
+        page.whole_item(0, columns, called, Paint::Heading, line);
+    }
+}
+
+/// On a terminal.
+pub(crate) fn write(page: &mut Page, answer: &Answer) {
+    page.blank();
+    let lines = answer.lines();
+    let columns = lines.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    for (label, says) in &lines {
+        page.item(0, columns, label, Paint::Heading, says);
+    }
+    if let Some(matrix) = answer.matrix() {
+        page.blank();
+        page.table(0, &matrix);
+        page.paragraph(0, Paint::Quiet, &answer.legend());
+    }
+    if !answer.why.is_empty() {
+        page.blank();
+        page.line(0, &[Piece::of("Why".into(), Paint::Heading)]);
+        for why in &answer.why {
+            page.bullet(0, why);
+        }
+    }
+    page.blank();
+    page.labelled(0, "Trust:", Paint::Heading, &answer.trust);
+}

@@ -1,0 +1,73 @@
+//! What was not measured, and why.
+
+use schema::{ConditionId, Fill, Names, Skip, record};
+
+use super::place::{Words, start};
+use crate::layout::words::{joined, list};
+
+impl Words<'_> {
+    /// Starts without a single pass because no cell of theirs was tried: each reason once, with its starts, or with their
+    /// conditions where those differ in their reasons. That of the file as it was found stands elsewhere.
+    pub(super) fn not_measured(&self) -> Vec<String> {
+        type Reasons = Vec<(ConditionId, Option<String>)>;
+        let mut starts: Vec<(String, Reasons)> = Vec::new();
+        for (index, condition) in self.record.conditions.iter().enumerate() {
+            let id = self.record.condition_id(index);
+            // A run that is not done yet may still come to it.
+            let cells = self.record.cells.iter().filter(|it| it.condition == index && !it.control);
+            let reason = why_skipped(cells, self.names);
+            let label = start(self.labels, id, condition);
+            match starts.iter_mut().find(|it| it.0 == label) {
+                Some(known) => known.1.push((id, reason)),
+                None if condition.fill() == Some(Fill::Found) && not_now(self.record, self.names).is_some() => {}
+                None => starts.push((label, vec![(id, reason)])),
+            }
+        }
+        let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+        let mut add = |reason: &str, what: String| match reasons.iter_mut().find(|it| it.0 == reason) {
+            Some(known) => known.1.push(what),
+            None => reasons.push((reason.to_string(), vec![what])),
+        };
+        for (label, conditions) in starts {
+            let known: Option<Vec<(ConditionId, &str)>> =
+                conditions.iter().map(|(id, reason)| Some((*id, reason.as_deref()?))).collect();
+            match known.as_deref() {
+                None | Some([]) => {}
+                Some([(_, first), rest @ ..]) if rest.iter().all(|it| it.1 == *first) => add(first, label),
+                Some(all) => all.iter().for_each(|(id, reason)| add(reason, self.place(*id).unwrap_or_default())),
+            }
+        }
+        reasons.into_iter().map(|(reason, starts)| format!("{}: {reason}", joined(&starts, "and"))).collect()
+    }
+}
+
+pub(super) fn not_now(record: &record::Record, names: &Names) -> Option<String> {
+    let is_found =
+        |it: &record::Cell| record.conditions.get(it.condition).is_some_and(|it| it.fill() == Some(Fill::Found));
+    Some(format!("not measured: {}", why_skipped(record.cells.iter().filter(|it| is_found(it)), names)?))
+}
+
+/// Why none of these cells was measured: each reason once, with its arms where there are several; that an arm has nothing to
+/// be compared with follows from the others. Nothing where there are no cells, or one that was not skipped.
+fn why_skipped<'r>(cells: impl Iterator<Item = &'r record::Cell> + Clone, names: &Names) -> Option<String> {
+    let is_consequence = |it: &record::Cell| it.skipped == Some(Skip::NothingToCompare);
+    let only_consequences = cells.clone().all(is_consequence);
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for it in cells {
+        let reason = it.skipped.as_ref()?.to_string();
+        let arm = names.short(&it.arm.name);
+        match reasons.iter_mut().find(|known| known.0 == reason) {
+            _ if is_consequence(it) && !only_consequences => {}
+            Some((_, arms)) if arms.contains(&arm) => {}
+            Some((_, arms)) => arms.push(arm),
+            None => reasons.push((reason, vec![arm])),
+        }
+    }
+    match &reasons[..] {
+        [] => None,
+        [(reason, _)] => Some(reason.clone()),
+        several => Some(
+            several.iter().map(|(reason, arms)| format!("{}: {reason}", list(arms))).collect::<Vec<_>>().join("; "),
+        ),
+    }
+}

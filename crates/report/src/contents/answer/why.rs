@@ -1,0 +1,118 @@
+//! What the differences come from.
+
+use schema::{
+    Condition, Fill, Findings, Skip, State, Workload,
+    answer::MainCause,
+    findings::{FillFinding, MapLine, Verdict},
+    record,
+};
+
+use super::{field::in_flight, place::Words};
+use crate::layout::{number, words::counted};
+
+/// Causes that are worth a line each.
+const CAUSES: usize = 3;
+/// Pages that faults map in one case and another, where they are not called the same.
+const APART: f64 = 1.5;
+
+impl Words<'_> {
+    /// The largest ratio of each cause first, then what makes cold random reads and faults differ.
+    pub(super) fn why(&self, findings: &Findings) -> Vec<String> {
+        let mut told: Vec<&MainCause> = Vec::new();
+        for it in &findings.answer.causes {
+            if told.len() < CAUSES && told.iter().all(|other| other.cause != it.cause) {
+                told.push(it);
+            }
+        }
+        let causes = told.into_iter().filter_map(|it| self.cause(it));
+        causes.chain(self.read_ahead()).chain(self.together()).chain(pages_per_fault(findings)).collect()
+    }
+
+    /// Of cold random reads through a mapping that was too slow for rounds.
+    fn read_ahead(&self) -> Option<String> {
+        let window = Some(self.record.target.window_bytes()).filter(|it| *it > 0)?;
+        let is_asked = |it: &Condition| it.workload == Workload::Random && it.state == State::Cold;
+        let slow = |it: &record::Cell| match it.skipped {
+            Some(Skip::TooSlow { ns_per_block, .. }) => {
+                // What populates does not wait for its reads.
+                let is_plain = it.arm.maps() && ["advice", "populate"].iter().all(|of| is_usual(it.arm.word(of)));
+                let is_there = self.record.conditions.get(it.condition).is_some_and(is_asked);
+                (is_plain && is_there).then_some(ns_per_block)
+            }
+            _ => None,
+        };
+        let slow = self.record.cells.iter().filter_map(|it| Some((slow(it)?, it)));
+        let (ns, slowest) = slow.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(format!(
+            "{}: a read by {} takes {} in a short pass, because a page fault without advice reads ahead, up to {} here",
+            self.place(self.record.condition_id(slowest.condition))?,
+            self.names.short(&slowest.arm.name),
+            number::duration_glued(ns),
+            number::bytes_glued(window as f64)
+        ))
+    }
+
+    /// Of reads that wait for the device together.
+    fn together(&self) -> Option<String> {
+        let is_cold = |it: &&MapLine| it.condition.state == State::Cold && it.verdict == Verdict::Faster;
+        let mut cold = self.map.iter().filter(is_cold);
+        let (depth, winner) =
+            cold.find_map(|it| Some((in_flight(self.record, it.winner_cell?)?, it.winner.as_deref()?)))?;
+        Some(format!(
+            "cold: {} reads of {} wait for the device at the same time, and those of the others one after the other",
+            number::count(depth.into()),
+            self.names.short(winner)
+        ))
+    }
+
+    fn cause(&self, it: &MainCause) -> Option<String> {
+        let condition = self.record.conditions.get(it.id.condition_index)?;
+        let [slower, faster] = [&it.slower, &it.faster].map(|part| self.names.short(&part.arm));
+        // What both did, if it is not what the condition says.
+        let own = self.record.cells.get(it.slower.cell).and_then(|it| it.own_condition.as_ref()).unwrap_or(condition);
+        let work = match own.workload {
+            Workload::Scan => number::bytes_glued(own.range.bytes as f64),
+            _ => counted(own.ops as usize, "block", "blocks"),
+        };
+        let less = match it.faster.cause_ns {
+            none if none < 0.01 * it.slower.cause_ns => "none".to_string(),
+            some => number::duration_glued(some),
+        };
+        Some(format!(
+            "{}, {work}: {slower} takes {}, {faster} {}; {}: {} of {slower}'s time, {less} of {faster}'s",
+            self.place_of(it.id, own),
+            number::duration_glued(it.slower.pass_ns),
+            number::duration_glued(it.faster.pass_ns),
+            it.cause.words(),
+            number::duration_glued(it.slower.cause_ns),
+        ))
+    }
+}
+
+/// An option that the method lacks, or its usual word.
+fn is_usual(word: &str) -> bool {
+    ["", "normal", "no"].contains(&word)
+}
+
+/// What faults of a mapping bring in after each fill, where that differs.
+fn pages_per_fault(findings: &Findings) -> Option<String> {
+    let pages = |it: &FillFinding| Some((it.fill, it.pages_per_fault.filter(|it| *it >= 1.0)?));
+    let fills: Vec<(Fill, f64)> = findings.fills.iter().filter_map(pages).collect();
+    let (least, most) =
+        fills.iter().fold((f64::INFINITY, 0.0f64), |(least, most), it| (least.min(it.1), most.max(it.1)));
+    let each = fills.iter().enumerate().map(|(at, (fill, pages))| {
+        let start = match fill {
+            Fill::Found => "now".to_string(),
+            Fill::Sequential => "cached".to_string(),
+            fill => format!("with fill {fill}"),
+        };
+        format!("{}{} {start}", number::count(pages.round()), if at == 0 { " pages" } else { "" })
+    });
+    let each: Vec<String> = each.collect();
+    (most > least * APART).then(|| {
+        format!(
+            "in memory: a page fault maps {}, by the size of the folios; the more, the fewer faults",
+            each.join(", ")
+        )
+    })
+}
