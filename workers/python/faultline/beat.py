@@ -53,7 +53,7 @@ class Counters:
 
 class Beat:
     """The thread and its counters, which exist before the pass. Between two deadlines it sleeps; its loop makes no object but
-    numbers, and takes no lock but the interpreter's."""
+    numbers, takes no lock but the interpreter's, and has no file open, so that the calls of the pass take no longer because of it."""
 
     def __init__(self):
         self._pass, self._idle = Counters(), Counters()
@@ -91,6 +91,13 @@ class Beat:
         self._thread.join()
 
     def _run(self):
+        try:
+            from faultline.system import leave_descriptors
+        except Unavailable:
+            # It costs each call of the pass some 50 ns then.
+            pass
+        else:
+            leave_descriptors()
         while True:
             self._go.acquire()
             if self._leaves:

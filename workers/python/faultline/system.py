@@ -70,3 +70,10 @@ def aligned(count):
     page = resource.getpagesize()
     array = bytearray(count + page)
     return array, -address(array)[0] % page
+
+
+def leave_descriptors():
+    """Takes the calling thread out of the process's table of file descriptors, but for the first three: as long as a table has one
+    user, the kernel need not count who uses a file during a call. Nothing changes before Linux 5.9, or where it is not allowed."""
+    CLOSE_RANGE, UNSHARE = 436, 2
+    _LIBC.syscall(ctypes.c_long(CLOSE_RANGE), ctypes.c_uint(3), ctypes.c_uint(0xFFFFFFFF), ctypes.c_uint(UNSHARE))
