@@ -164,25 +164,34 @@ type mapped struct {
 
 func (it *mapped) pass(o *offsets, c *consumer, n *count) error {
 	n.ops = o.blocks
-	if it.room == nil && !it.faultsByCall {
-		it.inPlace(o, c, n)
-		return nil
+	if it.faultsByCall {
+		return walk(it, o, c, n)
 	}
-	return walk(it, o, c, n)
+	it.withoutCalls(o, c, n)
+	return nil
 }
 
-// inPlace is a loop of its own: a call through an interface for each block would show in small ones.
-func (it *mapped) inPlace(o *offsets, c *consumer, n *count) {
-	if c.does == touch && c.percent == 100 && !o.random {
+// withoutCalls is a loop of its own: a call through an interface for each block would show in small ones.
+func (it *mapped) withoutCalls(o *offsets, c *consumer, n *count) {
+	if it.room == nil && c.does == touch && c.percent == 100 && !o.random {
 		it.touchInOrder(o, n)
 		return
 	}
 	for left := o.blocks; left > 0; left-- {
 		offset := o.next()
-		used, checksum := c.take(it.at(offset, o.length(offset)))
+		used, checksum := c.take(it.block(offset, o.length(offset)))
 		n.bytes += used
 		n.checksum += checksum
 	}
+}
+
+// block is in place, or copied.
+func (it *mapped) block(offset, length uint64) []byte {
+	block := it.at(offset, length)
+	if it.room == nil {
+		return block
+	}
+	return it.room[:copy(it.room, block)]
 }
 
 // touchInOrder is `touch` of a scan, which takes some nanoseconds a page. A processor waits for many pages at once, as long as few
@@ -218,16 +227,10 @@ func touchedWhole(all []byte, length uint64) (bytes, checksum uint64) {
 }
 
 func (it *mapped) view(offset uint64, length int) ([]byte, error) {
-	if it.faultsByCall {
-		if err := advise(it.pages(offset, uint64(length)), populateRead, "MADV_POPULATE_READ"); err != nil {
-			return nil, err
-		}
+	if err := advise(it.pages(offset, uint64(length)), populateRead, "MADV_POPULATE_READ"); err != nil {
+		return nil, err
 	}
-	block := it.at(offset, uint64(length))
-	if it.room == nil {
-		return block, nil
-	}
-	return it.room[:copy(it.room, block)], nil
+	return it.block(offset, uint64(length)), nil
 }
 
 func (it *mapped) lock() (bool, error) { return true, it.pin() }
