@@ -102,7 +102,8 @@ pub struct RunArgs {
     pub workload: Vec<Workload>,
     #[arg(long, value_delimiter = ',', value_name = "CONSUME,…", help = one_of("What happens to each byte", Consume::ALL), value_parser = consumes(), hide_possible_values = true)]
     pub consume: Vec<Consume>,
-    /// Make the accesses of this trace (`faultline trace`) instead of the workloads and blocks of the experiment
+    /// Make the accesses of this trace (`faultline trace`) instead of the workloads and blocks of the experiment; where TARGET is
+    /// a folder with its files, all of them are measured
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "block", "ops", "threads"])]
     pub trace: Option<PathBuf>,
     /// Block sizes, such as 64B,4KiB,1MiB
@@ -271,6 +272,9 @@ pub struct AdviseArgs {
     /// Keep the trace that is recorded
     #[arg(long, value_name = "TRACE")]
     pub save_trace: Option<PathBuf>,
+    /// Leave out of the trace the command and the names of files, which are numbered then
+    #[arg(long, requires = "save_trace")]
+    pub redact: bool,
     /// How long the command may take while every page that it touches through a mapping is recorded
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = budget)]
     pub exact_budget: Duration,
@@ -528,6 +532,9 @@ pub struct TraceImportArgs {
     /// The trace
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// Leave out of the trace the command and the names of files, which are numbered then
+    #[arg(long)]
+    pub redact: bool,
     /// Overwrite an existing file
     #[arg(long)]
     pub force: bool,
@@ -538,6 +545,9 @@ pub struct TraceRecordArgs {
     /// The trace
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// Leave out of the trace the command and the names of files, which are numbered then
+    #[arg(long)]
+    pub redact: bool,
     /// Only accesses of this file (repeatable) [default: of all files]
     #[arg(long, value_name = "PATH")]
     pub file: Vec<PathBuf>,

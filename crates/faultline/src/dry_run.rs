@@ -2,13 +2,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
+    path::{Path, PathBuf},
     sync::atomic::AtomicBool,
     time::Duration,
 };
 
 use anyhow::{Context, Result};
-use lab::{Plan, Target, cgroups::Cgroups, fixture, plan::Stage, possible, runtime};
+use lab::{Named, Plan, Target, cgroups::Cgroups, fixture, plan::Stage, possible, runtime};
 use schema::{
     Condition, Consume, Experiment, SCHEMA_VERSION, Skip, Span,
     plan::{PlannedCell, PlannedCondition},
@@ -21,6 +21,8 @@ use crate::{cli::OutputArgs, exit::Exit, measure, output, replay};
 pub struct Planned<'a> {
     pub experiment: &'a Experiment,
     pub target: &'a Path,
+    /// Those in the target that are measured, where it is a folder with the files of a trace.
+    pub files: &'a [PathBuf],
     /// Of the test file, where the target is a directory.
     pub size: Option<u64>,
     pub budget: Duration,
@@ -98,9 +100,13 @@ struct Place {
 impl Place {
     fn open(planned: &Planned) -> Result<Place> {
         let path = planned.target;
-        let made_here = path.is_dir();
+        let made_here = path.is_dir() && planned.files.is_empty();
         // Opened and looked at; `keep_cache` evicts nothing.
-        let target = if made_here { None } else { Some(Target::open(path, true)?) };
+        let target = match (made_here, planned.files) {
+            (true, _) => None,
+            (false, []) => Some(Target::open(path, true)?),
+            (false, files) => Some(Target::of_named(Named::gather(files, &[], true, &AtomicBool::new(false))?, true)?),
+        };
         let file_bytes = match &target {
             Some(target) => target.bytes,
             None => planned.size.map_or_else(|| fixture::default_bytes(path), Ok)?,

@@ -56,22 +56,48 @@ fn warn_of_gaps(trace: &TraceFile) {
     }
 }
 
-/// Opens the traces that an experiment names.
+/// What an experiment replays.
+pub struct Replays {
+    pub traces: Vec<TraceFile>,
+    /// The user's files that the trace is of, where their folder was named; else there are none.
+    pub files: Vec<PathBuf>,
+}
+
+/// Opens the traces that an experiment names. Where it does nothing but replay one trace, and its files lie in the folder that
+/// is the target, they are what is measured. A test file of a size that was asked for is another target.
 ///
 /// # Errors
 /// One of them is no trace, or it is not known which of its files is meant.
-pub fn open(experiment: &mut Experiment, target: &Path) -> Result<Vec<TraceFile>> {
-    let mut traces = Vec::new();
+pub fn open(experiment: &mut Experiment, target: &Path, size: Option<u64>) -> Result<Replays> {
+    let asked: Vec<_> = experiment.comparisons.iter().map(|it| it.trace.clone()).collect();
+    let is_one = matches!(&asked[..], [Some(TraceAsked::Named { file: None, .. }), rest @ ..] if rest.iter().all(|it| *it == asked[0]));
+    let is_of_folder = is_one && size.is_none() && target.is_dir();
+    let mut replays = Replays { traces: Vec::new(), files: Vec::new() };
     for compare in &mut experiment.comparisons {
         let Some(TraceAsked::Named { path, file }) = &compare.trace else { continue };
         let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
         let trace = TraceFile::open(Path::new(path)).map_err(usage)?;
-        warn_of_gaps(&trace);
-        let traced = trace.of_file(file.as_deref(), target).map_err(usage)?.clone();
-        compare.trace = Some(TraceAsked::Read(traced));
-        traces.push(trace);
+        if replays.traces.iter().all(|it| it.digest != trace.digest) {
+            warn_of_gaps(&trace);
+        }
+        let (inside, outside) = if is_of_folder { trace.files_in(target) } else { (Vec::new(), 0) };
+        let traced = match (inside.len(), outside) {
+            (0, _) => trace.of_file(file.as_deref(), target),
+            (_, 0) => trace.of_all(),
+            (inside, outside) => {
+                return Err(UsageError(format!(
+                    "{inside} of the files that the trace reads are in {}, and {outside} are not, or are no longer there; \
+                     name a folder that has all of them, or make a trace of some with `faultline trace import --file`",
+                    target.display()
+                ))
+                .into());
+            }
+        };
+        compare.trace = Some(TraceAsked::Read(traced.map_err(usage)?.clone()));
+        replays.files = inside;
+        replays.traces.push(trace);
     }
-    Ok(traces)
+    Ok(replays)
 }
 
 /// The traces of a saved run, from files that were named. What its record says of them is not used.

@@ -56,6 +56,20 @@ fn a_log_becomes_a_trace_that_is_shown_and_exported_and_imported_again() {
 }
 
 #[test]
+fn a_redacted_trace_has_the_accesses_and_no_name() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let (log, redacted) = (sandbox.write("log", log(&file)), sandbox.at("redacted.trace"));
+    sandbox.run(&["trace", "import", &log, "--file", &file, "--redact", "-o", &redacted]).expect(0);
+    let bytes = fs::read(&redacted).unwrap();
+    assert!(!String::from_utf8_lossy(&bytes).contains(&file));
+    assert!(String::from_utf8_lossy(&fs::read(&trace).unwrap()).contains(&file), "the other one has it");
+    let iolog = |trace: &str| sandbox.run(&["trace", "export", trace]).expect(0).stdout;
+    assert_eq!(iolog(&redacted), iolog(&trace).replace(&file, "1"));
+    sandbox.run(&["run", &file, "--trace", &redacted, "--dry-run"]).expect(0).shows(&["replay of 51 accesses"]);
+}
+
+#[test]
 fn what_is_no_log_and_what_is_no_trace_is_refused_with_what_to_try() {
     let sandbox = Sandbox::new();
     let (file, trace) = imported(&sandbox);
@@ -132,6 +146,52 @@ fn a_run_replays_a_trace_by_every_method_and_a_rerun_needs_the_trace_again() {
     let csv = sandbox.run(&["report", "last", "--csv", "-"]);
     csv.sane();
     csv.shows(&[digest]);
+}
+
+#[test]
+fn the_files_of_a_trace_are_measured_where_their_folder_is_named() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("tree");
+    let [first, second] = ["tree/a", "tree/b"].map(|it| sandbox.file(it, BYTES));
+    let read = |file: &str, at: usize| format!("7 pread64(3<{file}>, \"\"..., 4096, {}) = 4096\n", at * 4096);
+    let of_both: String = (0..40).map(|at| read(if at % 3 == 0 { &first } else { &second }, at)).collect();
+    let (log, trace) = (sandbox.write("log", &of_both), sandbox.at("both.trace"));
+    sandbox.run(&["trace", "import", &log, "-o", &trace]).expect(0).shows(&["40 accesses of 2 files"]);
+
+    let short = ["--state=cold,cached,mapped", "--method=pread,mmap", "--rounds=2", "--budget=44s"];
+    let asked = [&["run", &folder, "--trace", &trace][..], &short].concat();
+    sandbox.run(&[&asked[..], &["--dry-run"]].concat()).expect(0).shows(&["replay of 40 accesses"]);
+    let output = sandbox.run(&asked);
+    output.sane();
+    let record = sandbox.record();
+    let files = record.target.files.as_ref().expect("several files");
+    assert_eq!((files.count, files.folders, record.target.made_here), (2, 0, false));
+    assert!(record.conditions.iter().all(|it| it.trace.as_ref().is_some_and(|it| it.files == 2)));
+    let all = tallies(&record);
+    assert_eq!(all.len(), 1, "all arms did the same: {all:?}");
+    assert_eq!((all[0].0, all[0].1), (40, 40 * 4096));
+    // A mapping that a pass makes anew is not there before it.
+    let is_mapped = |it: &&schema::record::Cell| record.conditions[it.condition].state == schema::State::Mapped;
+    assert!(record.cells.iter().filter(is_mapped).all(|it| it.skipped.is_some()));
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "nothing was made beside them");
+
+    let again = sandbox.run(&["rerun", "last", "--trace", &trace, "--rounds=1", "--json"]);
+    again.sane();
+    assert_eq!(tallies(&again.document().record), all);
+
+    // One of them elsewhere, or no longer there.
+    let other = sandbox.file("c", BYTES);
+    let log = sandbox.write("log", of_both + &read(&other, 1));
+    let of_three = sandbox.at("three.trace");
+    sandbox.run(&["trace", "import", &log, "-o", &of_three]).expect(0);
+    let refused =
+        |trace: &str| sandbox.run(&["run", &folder, "--trace", trace, "--dry-run"]).refused(2, &["1 are not"]);
+    refused(&of_three);
+    fs::remove_file(&second).unwrap();
+    refused(&trace);
+    // A link that leads out of the folder is no file of it.
+    std::os::unix::fs::symlink(&other, &second).unwrap();
+    refused(&trace);
 }
 
 #[test]

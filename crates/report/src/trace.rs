@@ -52,9 +52,9 @@ pub(crate) fn part(share: f64) -> String {
 
 fn run(run: &RecordedRun) -> String {
     let words: Vec<String> = run.command.iter().map(|it| visible(it)).collect();
+    let command = if words.is_empty() { "a command that the trace does not name".into() } else { words.join(" ") };
     let mut text = format!(
-        "{}\n  {} under the recorder, {}, {} copied or touched\n",
-        words.join(" "),
+        "{command}\n  {} under the recorder, {}, {} copied or touched\n",
         duration(run.wall_ns as f64),
         counted(run.threads as usize, "thread", "threads"),
         bytes(run.bytes as f64)

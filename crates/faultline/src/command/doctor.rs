@@ -74,6 +74,7 @@ fn for_studies(args: &DoctorArgs) -> Result<Exit> {
         let planned = Planned {
             experiment: study,
             target: &args.target,
+            files: &[],
             size: study.study.as_ref().map(|it| it.file_bytes.0),
             budget: Duration::ZERO,
             budget_binds: true,

@@ -84,6 +84,7 @@ fn plan(study: &Experiment, args: &ReproduceArgs) -> Result<Exit> {
     let planned = Planned {
         experiment: study,
         target,
+        files: &[],
         size,
         budget,
         budget_binds,

@@ -40,10 +40,10 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     let store = output::store(&args.output);
     let line = Line::new(args.output.quiet);
     let keep_cache = subject::keeps_cache(&experiment);
-    let subject = if !commands(&experiment).is_empty() {
+    let subject = if !commands(&experiment).is_empty() || before.target.files.is_some() {
         if args.size.is_some() {
             let why =
-                "--size is for the test file that is made in a folder, and commands read the files that were named";
+                "--size is for the test file that is made in a folder, and this run reads the files that were named";
             return Err(UsageError(why.into()).into());
         }
         let (files, folders) = named(&before, args)?;
@@ -89,14 +89,14 @@ fn warn_of_other_folder(before: &Record) {
     }
 }
 
-/// The files and the folders that the commands of a run read.
+/// The files and the folders that commands or a replay of several files read.
 fn named(before: &Record, args: &RerunArgs) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let paths: Vec<PathBuf> = match (&args.target, &before.target.files) {
         (Some(target), _) => vec![target.clone()],
         (None, None) => vec![before.target.path.clone().into()],
         (None, Some(files)) if !files.has_all_names() => {
             return Err(UsageError(format!(
-                "the run {} had more named than the first {} that its record keeps; run `faultline ab` with them again",
+                "the run {} had more named than the first {} that its record keeps; run it with them again",
                 before.id,
                 files.named.len()
             ))

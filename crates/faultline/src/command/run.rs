@@ -19,8 +19,9 @@ use crate::{
 
 pub fn run(args: &RunArgs) -> Result<Exit> {
     let mut experiment = experiment::load(args)?;
-    let traces = replay::open(&mut experiment, args.target.as_deref().unwrap_or(Path::new(".")))?;
     let size = args.size.map(|size| size.0);
+    let replay::Replays { traces, files } =
+        replay::open(&mut experiment, args.target.as_deref().unwrap_or(Path::new(".")), size)?;
     let usual = experiment.budget_s.map_or(measure::BUDGET, |it| Duration::from_secs(it.into()));
     let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, usual);
     let Some(target) = &args.target else {
@@ -33,12 +34,22 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     if size.is_some() && target.is_file() {
         return Err(subject::not_made(target).into());
     }
-    args.output.spare(target)?;
+    [target].into_iter().chain(&files).try_for_each(|it| args.output.spare(it))?;
     if args.dry_run {
         args.output.check_plan()?;
         let (rounds, seed, counted, asked_for) = (args.rounds, args.seed, args.counted, asked_for(args));
-        let planned =
-            Planned { experiment: &experiment, target, size, budget, budget_binds, rounds, seed, counted, asked_for };
+        let planned = Planned {
+            experiment: &experiment,
+            target,
+            files: &files,
+            size,
+            budget,
+            budget_binds,
+            rounds,
+            seed,
+            counted,
+            asked_for,
+        };
         return dry_run::show(&planned, &args.output);
     }
     args.output.check()?;
@@ -46,7 +57,10 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     let store = output::store(&args.output);
     let line = Line::new(args.output.quiet);
     let keep_cache = subject::keeps_cache(&experiment);
-    let subject = Subject::open(target, size, args.seed, keep_cache, &interrupted, &line)?;
+    let subject = match files.is_empty() {
+        true => Subject::open(target, size, args.seed, keep_cache, &interrupted, &line)?,
+        false => Subject::of_named(&files, &[], keep_cache, &interrupted)?,
+    };
     let how = RunSettings {
         budget_binds,
         rounds: args.rounds,

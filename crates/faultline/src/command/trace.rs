@@ -48,7 +48,8 @@ fn record(args: &TraceRecordArgs) -> Result<()> {
         NotRecorded::Failed { .. } | NotRecorded::Nothing { .. } => anyhow::Error::from(why),
     })?;
     spare(&args.output, recorded.trace.header.files.iter().filter_map(|it| it.identity))?;
-    output::write_bytes(&args.output, &recorded.trace.bytes()?, args.force)?;
+    let trace = if args.redact { recorded.trace.redacted()? } else { recorded.trace };
+    output::write_bytes(&args.output, &trace.bytes()?, args.force)?;
     show(&args.output)
 }
 
@@ -74,7 +75,10 @@ fn import(args: &TraceImportArgs) -> Result<()> {
     let typed = args.file.iter().cloned();
     let whole = args.file.iter().filter_map(|it| std::fs::canonicalize(it).ok());
     let only: Vec<String> = typed.chain(whole).map(|it| it.to_string_lossy().into_owned()).collect();
-    let imported = trace::import(BufReader::new(log), &only).with_context(|| args.log.display().to_string())?;
+    let mut imported = trace::import(BufReader::new(log), &only).with_context(|| args.log.display().to_string())?;
+    if args.redact {
+        imported.header = imported.header.redacted();
+    }
     output::write_bytes(&args.output, &imported.bytes()?, args.force)?;
     show(&args.output)
 }

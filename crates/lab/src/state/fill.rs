@@ -47,7 +47,7 @@ pub(crate) fn possible(fill: Fill, target: &Target, bytes: u64) -> Result<(), St
     }
     if fill.copied_by().is_some() {
         if target.named.is_some() {
-            return Err(only("is made on a copy, and commands open the file itself"));
+            return Err(only("is made on a copy, and files that were named are read themselves"));
         }
         let folder = folder(target);
         fixture::fits(&folder, bytes).map_err(|error| only(&format!("needs a copy of the file: {error:#}")))?;

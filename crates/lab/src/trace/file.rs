@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     io::{BufReader, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
@@ -107,8 +107,8 @@ impl TraceFile {
                 Some(name) => bail!("the trace has no file {name}; it has {paths}"),
                 None => bail!(
                     "the trace has {count} files, and none of them is the one that is measured: {paths}; name one with \
-                     workload = {{ replay = \"FILE\", file = \"PATH\" }}, or make a trace of one with `faultline trace \
-                     import --file`"
+                     workload = {{ replay = \"FILE\", file = \"PATH\" }}, make a trace of one with `faultline trace import \
+                     --file`, or measure the folder that has all of them"
                 ),
             }
         };
@@ -116,6 +116,28 @@ impl TraceFile {
             Traced { accesses: 0, .. } => bail!("the trace has no access of {}", self.header.files[place].path),
             traced => Ok(traced),
         }
+    }
+
+    /// The files with accesses that lie in a folder, and how many of the others there are. A path of the trace is looked up
+    /// only where the folder, which the user named, has it; a link out of the folder does not count.
+    pub fn files_in(&self, folder: &Path) -> (Vec<PathBuf>, usize) {
+        let folder = std::fs::canonicalize(folder).ok();
+        let lies_in = |path: &Path| {
+            let folder = folder.as_deref()?;
+            let is_plain = path.components().all(|it| it != std::path::Component::ParentDir);
+            let found = (is_plain && path.starts_with(folder)).then(|| std::fs::canonicalize(path).ok()).flatten()?;
+            found.starts_with(folder).then_some(found)
+        };
+        let read = self.header.files.iter().zip(&self.files).filter(|(_, of)| of.accesses > 0);
+        let (mut inside, mut outside) = (Vec::new(), 0);
+        for (file, _) in read {
+            match lies_in(Path::new(&file.path)) {
+                Some(found) if inside.contains(&found) => {}
+                Some(found) => inside.push(found),
+                None => outside += 1,
+            }
+        }
+        (inside, outside)
     }
 
     /// What a run replayed, if this is its trace.
@@ -139,6 +161,14 @@ impl TraceFile {
     /// It cannot be read.
     pub fn bytes(&self) -> Result<Vec<u8>> {
         std::fs::read(sys::folder::path_of(&self.file)).context("cannot read the trace")
+    }
+
+    /// The same accesses, without names and sentences (`Header::redacted`).
+    ///
+    /// # Errors
+    /// As `made` and `accesses`.
+    pub fn redacted(&self) -> Result<TraceFile> {
+        TraceFile::made(&self.header.clone().redacted(), &self.accesses()?)
     }
 
     /// Every access, in order.

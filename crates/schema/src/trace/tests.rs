@@ -248,3 +248,29 @@ fn a_file_that_is_no_trace_is_called_so_and_a_later_version_by_its_number() {
     assert!(matches!(changed(|it| drop(it.columns.pop())), Refused::Header { .. }));
     assert!(matches!(changed(|it| it.files.clear()), Refused::Header { .. }));
 }
+
+#[test]
+fn a_redacted_header_has_every_count_and_no_text_of_the_machine() {
+    let mut named = header(2);
+    named.files[0].identity = Some(crate::leftover::FileIdentity { device: 1, inode: 4711 });
+    named.files[0].inexact = Some(Inexact::NotCold { why: "pid 7 (secretd) has it mapped".into() });
+    named.files[1].inexact = Some(Inexact::Lost { faults: 3 });
+    named.run = Some(RecordedRun {
+        command: vec!["secretd".into(), "/data/0".into()],
+        wall_ns: 5,
+        threads: 2,
+        bytes: 7,
+        notes: vec!["/data/0 was written".into()],
+    });
+    let redacted = named.clone().redacted();
+    let text = serde_json::to_string(&redacted).unwrap();
+    assert!(["secret", "/data", "4711"].iter().all(|it| !text.contains(it)), "{text}");
+    assert_eq!(
+        redacted.files.iter().map(|it| (it.path.as_str(), it.mappings)).collect::<Vec<_>>(),
+        [("1", 0), ("2", 1)]
+    );
+    assert_eq!(redacted.files[1].inexact, named.files[1].inexact);
+    let run = redacted.run.unwrap();
+    assert_eq!((run.wall_ns, run.threads, run.bytes), (5, 2, 7));
+    assert_eq!(redacted.left_out, named.left_out);
+}

@@ -9,7 +9,6 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
-    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -18,6 +17,7 @@ use lab::{
     execute::ROUNDS_MAX,
     trace::{self, NotRecorded, Recording, TraceFile},
 };
+use rustix::time::{ClockId, clock_gettime};
 use schema::{
     Arm, Consume, Experiment, Fill, State,
     advice::AdviceReason,
@@ -88,7 +88,8 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
             ))
             .into());
         }
-        output::write_bytes(path, &known.trace.bytes()?, args.output.force)?;
+        let bytes = if args.redact { known.trace.redacted()?.bytes() } else { known.trace.bytes() };
+        output::write_bytes(path, &bytes?, args.output.force)?;
     }
     if !args.output.quiet {
         output::note(&known.says());
@@ -223,7 +224,7 @@ impl Known {
             record(files, Some(args.exact_budget)).map(|it| it.trace)
         };
         line.show("recording the command", 0.0);
-        let began = SystemTime::now();
+        let began = file_time();
         let trace = record(&[], None)?.trace;
         let all = summary(&trace)?;
         let matter = files::matters(&all, files::is_own)?;
@@ -355,14 +356,17 @@ fn advised(trace: &TraceFile, file: &Path, recorded: &Arm, pattern: Pattern, rea
     }
 }
 
-/// Whether a file was written, or given another name or other rights, after a moment. Some programs open for writing what they
-/// only read.
-fn changed_since(file: &Path, moment: SystemTime) -> bool {
-    let changed = |it: fs::Metadata| {
-        let since_epoch = Duration::new(u64::try_from(it.ctime()).ok()?, u32::try_from(it.ctime_nsec()).ok()?);
-        UNIX_EPOCH.checked_add(since_epoch)
-    };
-    fs::metadata(file).ok().and_then(changed).is_none_or(|it| it > moment)
+/// The time of the clock that file systems stamp changes with, in seconds and nanoseconds. It goes by ticks of the kernel, so a
+/// change may have a stamp that is milliseconds older than the exact time (`current_time` in fs/inode.c).
+fn file_time() -> (i64, i64) {
+    let now = clock_gettime(ClockId::RealtimeCoarse);
+    (now.tv_sec, now.tv_nsec)
+}
+
+/// Whether a file was written, or given another name or other rights, at a moment or after it. Some programs open for writing
+/// what they only read.
+fn changed_since(file: &Path, moment: (i64, i64)) -> bool {
+    fs::metadata(file).ok().is_none_or(|it| (it.ctime(), it.ctime_nsec()) >= moment)
 }
 
 fn summary(trace: &TraceFile) -> Result<Summary> {
@@ -522,5 +526,24 @@ fn outcome(measured: &RunResult) -> Exit {
     match measured.outcome() {
         Exit::NothingDecided if advice.iter().all(|it| it.because.iter().any(is_lost)) => Exit::EveryPassFailed,
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_written_right_after_a_moment_is_seen_to_have_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        for times in 0..200 {
+            let moment = file_time();
+            fs::write(&path, format!("{times}")).unwrap();
+            assert!(changed_since(&path, moment), "after {times} writes");
+        }
+        let about = fs::metadata(&path).unwrap();
+        assert!(!changed_since(&path, (about.ctime(), about.ctime_nsec() + 1)));
+        assert!(changed_since(&folder.path().join("gone"), file_time()));
     }
 }
