@@ -42,8 +42,7 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     let keep_cache = subject::keeps_cache(&experiment);
     let subject = if !commands(&experiment).is_empty() || before.target.files.is_some() {
         if args.size.is_some() {
-            let why =
-                "--size is for the test file that is made in a folder, and this run reads the files that were named";
+            let why = "--size is for the test file that is made in a folder, and commands, as replays of several files, read what was named";
             return Err(UsageError(why.into()).into());
         }
         let (files, folders) = named(&before, args)?;
