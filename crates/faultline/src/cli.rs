@@ -103,7 +103,7 @@ pub struct RunArgs {
     #[arg(long, value_delimiter = ',', value_name = "CONSUME,…", help = one_of("What happens to each byte", Consume::ALL), value_parser = consumes(), hide_possible_values = true)]
     pub consume: Vec<Consume>,
     /// Make the accesses of this trace (`faultline trace`) instead of the workloads and blocks of the experiment; where TARGET is
-    /// a folder with its files, all of them are measured
+    /// a folder with files of it, those are measured
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "block", "ops", "threads"])]
     pub trace: Option<PathBuf>,
     /// Block sizes, such as 64B,4KiB,1MiB

@@ -1,7 +1,10 @@
 //! The traces that an experiment replays: opened, and what they say put where the experiment names them. Only files that the
 //! user named are opened, and never one that a record names.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
 
 use anyhow::Result;
 use lab::trace::TraceFile;
@@ -57,59 +60,86 @@ fn warn_of_gaps(trace: &TraceFile) {
 }
 
 /// What an experiment replays.
+#[derive(Default)]
 pub struct Replays {
     pub traces: Vec<TraceFile>,
     /// The user's files that the trace is of, where their folder was named; else there are none.
     pub files: Vec<PathBuf>,
 }
 
-/// Opens the traces that an experiment names. Where it does nothing but replay one trace, and its files lie in the folder that
-/// is the target, they are what is measured. A test file of a size that was asked for is another target.
+impl Replays {
+    /// A trace, or what it has of a folder with some of its files.
+    fn of(trace: TraceFile, folder: Option<&Path>) -> Result<Replays> {
+        let inside = folder.map_or_else(BTreeMap::new, |it| trace.files_in(it));
+        let (Some(folder), false) = (folder, inside.is_empty()) else {
+            return Ok(Replays { traces: vec![trace], files: Vec::new() });
+        };
+        let all = trace.of_all()?.clone();
+        let trace = trace.of_some(|path| inside.contains_key(path))?;
+        let kept = trace.of_all()?;
+        if kept.accesses < all.accesses {
+            output::note(&format!(
+                "of the files that the trace reads, {} of {} are in {}; accesses that are left out: {}",
+                kept.files,
+                all.files,
+                folder.display(),
+                all.accesses - kept.accesses
+            ));
+        }
+        let files: BTreeSet<PathBuf> = inside.into_values().collect();
+        Ok(Replays { traces: vec![trace], files: files.into_iter().collect() })
+    }
+}
+
+/// Opens the traces that an experiment names. Where it does nothing but replay one trace, and files of that lie in the folder
+/// that is the target, they are what is measured. A test file of a size that was asked for is another target.
 ///
 /// # Errors
 /// One of them is no trace, or it is not known which of its files is meant.
 pub fn open(experiment: &mut Experiment, target: &Path, size: Option<u64>) -> Result<Replays> {
+    let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
     let asked: Vec<_> = experiment.comparisons.iter().map(|it| it.trace.clone()).collect();
-    let is_one = matches!(&asked[..], [Some(TraceAsked::Named { file: None, .. }), rest @ ..] if rest.iter().all(|it| *it == asked[0]));
-    let is_of_folder = is_one && size.is_none() && target.is_dir();
-    let mut replays = Replays { traces: Vec::new(), files: Vec::new() };
+    let mut replays = Replays::default();
+    if let [Some(TraceAsked::Named { path, file: None }), rest @ ..] = &asked[..]
+        && rest.iter().all(|it| *it == asked[0])
+        && size.is_none()
+        && target.is_dir()
+    {
+        let trace = TraceFile::open(Path::new(path)).map_err(usage)?;
+        replays = Replays::of(trace, Some(target))?;
+    }
     for compare in &mut experiment.comparisons {
         let Some(TraceAsked::Named { path, file }) = &compare.trace else { continue };
-        let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
-        let trace = TraceFile::open(Path::new(path)).map_err(usage)?;
-        if replays.traces.iter().all(|it| it.digest != trace.digest) {
+        let traced = if replays.files.is_empty() {
+            let trace = TraceFile::open(Path::new(path)).map_err(usage)?;
             warn_of_gaps(&trace);
-        }
-        let (inside, outside) = if is_of_folder { trace.files_in(target) } else { (Vec::new(), 0) };
-        let traced = match (inside.len(), outside) {
-            (0, _) => trace.of_file(file.as_deref(), target),
-            (_, 0) => trace.of_all(),
-            (inside, outside) => {
-                return Err(UsageError(format!(
-                    "{inside} of the files that the trace reads are in {}, and {outside} are not, or are no longer there; \
-                     name a folder that has all of them, or make a trace of some with `faultline trace import --file`",
-                    target.display()
-                ))
-                .into());
-            }
+            let traced = trace.of_file(file.as_deref(), target).map_err(usage)?.clone();
+            replays.traces.push(trace);
+            traced
+        } else {
+            replays.traces[0].of_all()?.clone()
         };
-        compare.trace = Some(TraceAsked::Read(traced.map_err(usage)?.clone()));
-        replays.files = inside;
-        replays.traces.push(trace);
+        compare.trace = Some(TraceAsked::Read(traced));
+    }
+    if !replays.files.is_empty() {
+        warn_of_gaps(&replays.traces[0]);
     }
     Ok(replays)
 }
 
-/// The traces of a saved run, from files that were named. What its record says of them is not used.
+/// The traces of a saved run, from files that were named, and of them what they have of the folder, if a folder with several
+/// files was measured. What its record says of them is not used.
 ///
 /// # Errors
 /// One of them was not named.
-pub fn reopen(experiment: &mut Experiment, run: &str, files: &[PathBuf]) -> Result<Vec<TraceFile>> {
-    let mut traces = Vec::new();
+pub fn reopen(experiment: &mut Experiment, run: &str, files: &[PathBuf], folder: Option<&Path>) -> Result<Replays> {
+    let Replays { mut traces, files: mut found } = Replays::default();
     for file in files {
         let trace = TraceFile::open(file).map_err(|why| UsageError(format!("{why:#}")))?;
         warn_of_gaps(&trace);
-        traces.push(trace);
+        let replays = Replays::of(trace, folder)?;
+        traces.extend(replays.traces);
+        found.extend(replays.files);
     }
     let mut replays = false;
     for compare in &mut experiment.comparisons {
@@ -122,16 +152,18 @@ pub fn reopen(experiment: &mut Experiment, run: &str, files: &[PathBuf]) -> Resu
         match found {
             Ok(traced) => compare.trace = Some(TraceAsked::Read(traced.clone())),
             Err(which) => {
+                let several = matches!(asked, TraceAsked::Read(of) if of.is_of_several());
+                let folder = if several { ", and the folder with its files with --target" } else { "" };
                 return Err(UsageError(format!(
                     "the run {run} replays the trace {which}, and a record has no accesses: name the file of that trace with \
-                     --trace"
+                     --trace{folder}"
                 ))
                 .into());
             }
         }
     }
     match replays || files.is_empty() {
-        true => Ok(traces),
+        true => Ok(Replays { traces, files: found }),
         false => {
             Err(UsageError(format!("the run {run} replays no trace, so --trace has no effect; leave it out")).into())
         }

@@ -179,19 +179,26 @@ fn the_files_of_a_trace_are_measured_where_their_folder_is_named() {
     again.sane();
     assert_eq!(tallies(&again.document().record), all);
 
-    // One of them elsewhere, or no longer there.
+    // What lies elsewhere is left out, and so is what a link leads to.
     let other = sandbox.file("c", BYTES);
     let log = sandbox.write("log", of_both + &read(&other, 1));
     let of_three = sandbox.at("three.trace");
-    sandbox.run(&["trace", "import", &log, "-o", &of_three]).expect(0);
-    let refused =
-        |trace: &str| sandbox.run(&["run", &folder, "--trace", trace, "--dry-run"]).refused(2, &["1 are not"]);
-    refused(&of_three);
+    sandbox.run(&["trace", "import", &log, "-o", &of_three]).expect(0).shows(&["41 accesses of 3 files"]);
+    let asked = [&["run", &folder, "--trace", &of_three][..], &short].concat();
+    let output = sandbox.run(&[&asked[..], &["--json"]].concat());
+    output.sane();
+    output.says(&["2 of 3", "left out: 1"]);
+    assert_eq!(tallies(&output.document().record), all);
+    let again = ["rerun", "last", "--trace", &of_three, "--rounds=1", "--json"];
+    sandbox.run(&again).refused(2, &["--target"]);
+    let again = sandbox.run(&[&again[..], &["--target", &folder]].concat());
+    again.sane();
+    assert_eq!(tallies(&again.document().record), all);
     fs::remove_file(&second).unwrap();
-    refused(&trace);
-    // A link that leads out of the folder is no file of it.
     std::os::unix::fs::symlink(&other, &second).unwrap();
-    refused(&trace);
+    let plan = sandbox.run(&[&asked[..], &["--dry-run"]].concat()).expect(0);
+    plan.says(&["1 of 3"]);
+    plan.shows(&["replay of 14 accesses"]);
 }
 
 #[test]

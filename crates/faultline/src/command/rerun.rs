@@ -16,7 +16,7 @@ use crate::{
     measure::{self, RunSettings},
     output,
     progress::Line,
-    replay,
+    replay::{self, Replays},
     subject::{self, Subject},
 };
 
@@ -24,7 +24,8 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     args.output.check()?;
     let (before, origin) = history::Store::open(None)?.find(&args.run)?;
     let mut experiment = check(&before, args)?;
-    let traces = replay::reopen(&mut experiment, &before.id, &args.trace)?;
+    let folder = args.target.as_deref().filter(|it| before.target.files.is_some() && it.is_dir());
+    let Replays { traces, files: replayed } = replay::reopen(&mut experiment, &before.id, &args.trace, folder)?;
     if origin != Origin::Own && args.target.is_none() {
         return Err(UsageError(format!(
             "the run {} was not made here, and measured {}; --target names a file to measure instead, or a folder for a \
@@ -45,7 +46,7 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
             let why = "--size is for the test file that is made in a folder, and commands, as replays of several files, read what was named";
             return Err(UsageError(why.into()).into());
         }
-        let (files, folders) = named(&before, args)?;
+        let (files, folders) = if replayed.is_empty() { named(&before, args)? } else { (replayed, Vec::new()) };
         Subject::of_named(&files, &folders, keep_cache, &interrupted)?
     } else {
         let (target, size) = target(&before, args)?;

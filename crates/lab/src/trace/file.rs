@@ -1,9 +1,10 @@
 //! A trace as a file that was named: opened once, read through that descriptor, known by its digest.
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::{BufReader, Write},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
@@ -118,26 +119,38 @@ impl TraceFile {
         }
     }
 
-    /// The files with accesses that lie in a folder, and how many of the others there are. A path of the trace is looked up
-    /// only where the folder, which the user named, has it; a link out of the folder does not count.
-    pub fn files_in(&self, folder: &Path) -> (Vec<PathBuf>, usize) {
+    /// The files with accesses that lie in a folder: as the trace calls them, and where they are. A path of the trace is looked
+    /// up only where the folder, which the user named, has it; a link out of the folder does not count.
+    pub fn files_in(&self, folder: &Path) -> BTreeMap<String, PathBuf> {
         let folder = std::fs::canonicalize(folder).ok();
         let lies_in = |path: &Path| {
             let folder = folder.as_deref()?;
-            let is_plain = path.components().all(|it| it != std::path::Component::ParentDir);
+            let is_plain = path.components().all(|it| it != Component::ParentDir);
             let found = (is_plain && path.starts_with(folder)).then(|| std::fs::canonicalize(path).ok()).flatten()?;
             found.starts_with(folder).then_some(found)
         };
         let read = self.header.files.iter().zip(&self.files).filter(|(_, of)| of.accesses > 0);
-        let (mut inside, mut outside) = (Vec::new(), 0);
-        for (file, _) in read {
-            match lies_in(Path::new(&file.path)) {
-                Some(found) if inside.contains(&found) => {}
-                Some(found) => inside.push(found),
-                None => outside += 1,
-            }
+        read.filter_map(|(it, _)| Some((it.path.clone(), lies_in(Path::new(&it.path))?))).collect()
+    }
+
+    /// The accesses of some files alone, as a trace of its own; the same one where no other file has accesses.
+    ///
+    /// # Errors
+    /// As `made` and `accesses`.
+    pub fn of_some(self, is_meant: impl Fn(&str) -> bool) -> Result<TraceFile> {
+        let is_meant: Vec<bool> = self.header.files.iter().map(|it| is_meant(&it.path)).collect();
+        if self.files.iter().zip(&is_meant).all(|(of, is_meant)| *is_meant || of.accesses == 0) {
+            return Ok(self);
         }
-        (inside, outside)
+        let place = |of: u32| is_meant[..of as usize].iter().filter(|it| **it).count() as u32;
+        let accesses = self.accesses()?;
+        let kept = accesses.iter().filter(|it| is_meant[it.file as usize]);
+        let kept: Vec<Access> = kept.map(|it| Access { file: place(it.file), ..*it }).collect();
+        let mut header = self.header.clone();
+        header.left_out.other_files += (accesses.len() - kept.len()) as u64;
+        header.files =
+            header.files.into_iter().zip(&is_meant).filter_map(|(it, is_meant)| is_meant.then_some(it)).collect();
+        TraceFile::made(&header, &kept)
     }
 
     /// What a run replayed, if this is its trace.
@@ -234,5 +247,19 @@ mod tests {
         let of = only.of_all().unwrap();
         assert_eq!((of.files, of.file, of.is_of_several()), (1, 2, false));
         assert!(made(&[]).of_all().is_err());
+    }
+
+    #[test]
+    fn the_accesses_of_some_files_are_a_trace_of_their_own() {
+        let accesses = [Access::call(0, 5, 10), Access::call(2, 100, 7), Access::call(0, 0, 3), Access::call(2, 0, 1)];
+        let some = made(&accesses).of_some(|path| path != "/a").unwrap();
+        let paths: Vec<&str> = some.header.files.iter().map(|it| it.path.as_str()).collect();
+        assert_eq!(paths, ["/b", "/c"]);
+        assert_eq!(some.accesses().unwrap(), [Access::call(1, 100, 7), Access::call(1, 0, 1)]);
+        assert_eq!((some.header.left_out.other_files, some.of_all().unwrap().accesses), (2, 2));
+        // What is not read is no reason for another trace.
+        let all = made(&accesses);
+        let digest = all.digest.clone();
+        assert_eq!(all.of_some(|path| path != "/b").unwrap().digest, digest);
     }
 }
