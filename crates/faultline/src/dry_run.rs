@@ -108,7 +108,7 @@ impl Place {
             (false, files) => Some(Target::of_named(Named::gather(files, &[], true, &AtomicBool::new(false))?, true)?),
         };
         let file_bytes = match &target {
-            Some(target) => target.bytes,
+            Some(target) => target.all_bytes(),
             None => planned.size.map_or_else(|| fixture::default_bytes(path), Ok)?,
         };
         let folder = folder(path);
@@ -128,7 +128,11 @@ impl Place {
                 None
             }
         };
-        let name = target.as_ref().map_or_else(|| path.display().to_string(), |it| it.path.clone());
+        let name = match (&target, planned.files.len()) {
+            (None, _) => path.display().to_string(),
+            (Some(target), 0 | 1) => target.path.clone(),
+            (Some(_), files) => format!("{files} files in {}", path.display()),
+        };
         Ok(Place { name, made_here, file_bytes, target, unnamed, limits })
     }
 

@@ -160,7 +160,11 @@ fn the_files_of_a_trace_are_measured_where_their_folder_is_named() {
 
     let short = ["--state=cold,cached,mapped", "--method=pread,mmap", "--rounds=2", "--budget=44s"];
     let asked = [&["run", &folder, "--trace", &trace][..], &short].concat();
-    sandbox.run(&[&asked[..], &["--dry-run"]].concat()).expect(0).shows(&["replay of 40 accesses"]);
+    sandbox.run(&[&asked[..], &["--dry-run"]].concat()).expect(0).shows(&[
+        "2 files in",
+        "512 KiB",
+        "replay of 40 accesses",
+    ]);
     let output = sandbox.run(&asked);
     output.sane();
     let record = sandbox.record();

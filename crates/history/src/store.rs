@@ -309,6 +309,14 @@ fn listed(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     // Ids begin with the time; files with other names come after them.
     let key = |id: &str| (id.starts_with(|c: char| c.is_ascii_digit()), id.to_string());
     runs.sort_by_cached_key(|(id, _)| std::cmp::Reverse(key(id)));
+    // Of those that began in one second, the one that was written last.
+    let second = |id: &str| id.split('-').next().map(str::to_string);
+    let newest = runs.first().and_then(|(id, _)| second(id));
+    let in_it = runs.iter().take_while(|(id, _)| second(id) == newest).count();
+    let written = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
+    if in_it > 1 {
+        runs[..in_it].sort_by_cached_key(|(_, path)| std::cmp::Reverse(written(path)));
+    }
     Ok(runs)
 }
 

@@ -151,6 +151,18 @@ fn what_is_saved_is_found_by_id_by_its_beginning_by_path_and_as_the_last() {
 }
 
 #[test]
+fn of_runs_that_began_in_one_second_the_last_is_the_one_that_was_written_last() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    let [first, second] = ["20261121T080000Z-ffff", "20261121T080000Z-11aa"].map(record);
+    let path = store.save(&first).unwrap();
+    let earlier = std::time::SystemTime::now() - std::time::Duration::from_secs(2);
+    std::fs::File::options().write(true).open(path).unwrap().set_modified(earlier).unwrap();
+    store.save(&second).unwrap();
+    assert_eq!(store.load("last").unwrap(), second);
+}
+
+#[test]
 fn a_name_that_fits_nothing_or_too_much_says_what_there_is() {
     let folder = TempDir::new().unwrap();
     let store = store(folder.path());
