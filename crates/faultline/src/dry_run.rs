@@ -105,6 +105,7 @@ impl Place {
         let target = match (made_here, planned.files) {
             (true, _) => None,
             (false, []) => Some(Target::open(path, true)?),
+            (false, [only]) => Some(Target::open(only, true)?),
             (false, files) => Some(Target::of_named(Named::gather(files, &[], true, &AtomicBool::new(false))?, true)?),
         };
         let file_bytes = match &target {

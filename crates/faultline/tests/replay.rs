@@ -203,6 +203,12 @@ fn the_files_of_a_trace_are_measured_where_their_folder_is_named() {
     let plan = sandbox.run(&[&asked[..], &["--dry-run"]].concat()).expect(0);
     plan.says(&["1 of 3"]);
     plan.shows(&["replay of 14 accesses"]);
+    // One file alone can be held mapped.
+    let output = sandbox.run(&[&asked[..], &["--json"]].concat());
+    output.sane();
+    let record = output.document().record;
+    assert_eq!((record.target.path, record.target.files), (first, None));
+    assert!(record.cells.iter().all(|it| it.skipped.is_none()), "{:?}", record.cells);
 }
 
 #[test]

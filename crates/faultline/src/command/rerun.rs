@@ -8,7 +8,13 @@ use std::{
 
 use anyhow::Result;
 use lab::fixture;
-use schema::{Bytes, Experiment, Record, SCHEMA_VERSION, across::Across, machine::Origin, observation::Means};
+use schema::{
+    Bytes, Experiment, Record, SCHEMA_VERSION,
+    across::Across,
+    experiment::{Compare, TraceAsked},
+    machine::Origin,
+    observation::Means,
+};
 
 use crate::{
     cli::RerunArgs,
@@ -24,7 +30,12 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     args.output.check()?;
     let (before, origin) = history::Store::open(None)?.find(&args.run)?;
     let mut experiment = check(&before, args)?;
-    let folder = args.target.as_deref().filter(|it| before.target.files.is_some() && it.is_dir());
+    let traced = |compare: &Compare| match &compare.trace {
+        Some(TraceAsked::Read(of)) => of.is_of_several(),
+        Some(TraceAsked::Named { .. }) | None => false,
+    };
+    let is_of_several = before.target.files.is_some() && experiment.comparisons.iter().any(traced);
+    let folder = args.target.as_deref().filter(|it| is_of_several && it.is_dir());
     let Replays { traces, files: replayed } = replay::reopen(&mut experiment, &before.id, &args.trace, folder)?;
     if origin != Origin::Own && args.target.is_none() {
         return Err(UsageError(format!(
@@ -41,7 +52,7 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     let store = output::store(&args.output);
     let line = Line::new(args.output.quiet);
     let keep_cache = subject::keeps_cache(&experiment);
-    let subject = if !commands(&experiment).is_empty() || before.target.files.is_some() {
+    let subject = if !commands(&experiment).is_empty() || is_of_several {
         if args.size.is_some() {
             let why = "--size is for the test file that is made in a folder, and commands, as replays of several files, read what was named";
             return Err(UsageError(why.into()).into());

@@ -57,9 +57,10 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     let store = output::store(&args.output);
     let line = Line::new(args.output.quiet);
     let keep_cache = subject::keeps_cache(&experiment);
-    let subject = match files.is_empty() {
-        true => Subject::open(target, size, args.seed, keep_cache, &interrupted, &line)?,
-        false => Subject::of_named(&files, &[], keep_cache, &interrupted)?,
+    let subject = match &files[..] {
+        [] => Subject::open(target, size, args.seed, keep_cache, &interrupted, &line)?,
+        [only] => Subject::open(only, None, args.seed, keep_cache, &interrupted, &line)?,
+        several => Subject::of_named(several, &[], keep_cache, &interrupted)?,
     };
     let how = RunSettings {
         budget_binds,

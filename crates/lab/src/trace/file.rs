@@ -127,7 +127,7 @@ impl TraceFile {
             let folder = folder.as_deref()?;
             let is_plain = path.components().all(|it| it != Component::ParentDir);
             let found = (is_plain && path.starts_with(folder)).then(|| std::fs::canonicalize(path).ok()).flatten()?;
-            found.starts_with(folder).then_some(found)
+            (found.starts_with(folder) && found.is_file()).then_some(found)
         };
         let read = self.header.files.iter().zip(&self.files).filter(|(_, of)| of.accesses > 0);
         read.filter_map(|(it, _)| Some((it.path.clone(), lies_in(Path::new(&it.path))?))).collect()
