@@ -18,7 +18,7 @@ use schema::{Arm, Bytes, Consume, Span, findings::Document, protocol::Job};
 use super::{FILE_BYTES, compile, document, fill, median, root};
 
 const SWEEPS: usize = 3;
-const PASSES: usize = 9;
+const PASSES: usize = 5;
 const STARTS: usize = 21;
 const STARTED: [&str; 4] = ["go/mmap", "python/mmap", "python/mmap+numpy", "jvm/mapped"];
 const BLOCKS: [u64; 3] = [4 << 10, 64 << 10, 1 << 20];
