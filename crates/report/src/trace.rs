@@ -87,8 +87,8 @@ fn mapped(file: &TracedFile, some_are_small: bool) -> String {
     if file.mappings == 0 {
         return String::new();
     }
-    let populated: u64 =
-        file.counts.iter().flat_map(|it| &it.mappings).filter(|it| it.populate).map(|it| it.count).sum();
+    let populated = file.counts.iter().flat_map(|it| &it.mappings).filter(|it| it.populate);
+    let populated = populated.map(|it| it.count).fold(0, u64::saturating_add);
     let populated = if populated > 0 { format!(", {populated} of them with MAP_POPULATE") } else { String::new() };
     // Which file the small ones are of is not known.
     let pages = match some_are_small {
@@ -282,5 +282,20 @@ mod tests {
 
             not among them: 700 accesses beyond what a trace holds, touches in 1 mapping of less than 1 MiB
         "#]].assert_eq(&trace(&summary));
+    }
+
+    #[test]
+    fn counts_of_a_strangers_trace_that_no_number_holds_are_the_largest_number() {
+        let mapping = MappingCount {
+            shared: true,
+            writable: false,
+            executable: false,
+            populate: true,
+            count: u64::MAX,
+            bytes: u64::MAX,
+        };
+        let counts = Access { mappings: vec![mapping.clone(), mapping], ..Access::default() };
+        let file = TracedFile { path: "/a".into(), mappings: 2, counts: Some(counts), ..TracedFile::default() };
+        assert!(mapped(&file, false).contains("MAP_POPULATE"));
     }
 }

@@ -95,8 +95,10 @@ impl Seen {
         let advices = [("RANDOM", "random"), ("SEQUENTIAL", "sequential"), ("WILLNEED", "willneed")];
         let advice = advices.into_iter().find(|(hint, _)| hinted(hint)).map_or("normal", |it| it.1);
         let populates = hinted("POPULATE_READ") || access.mappings.iter().any(|it| it.populate);
-        let (count, bytes) =
-            access.calls.values().fold((0, 0u64), |all, it| (all.0 + it.count, all.1.saturating_add(it.bytes)));
+        let (count, bytes) = access
+            .calls
+            .values()
+            .fold((0u64, 0u64), |all, it| (all.0.saturating_add(it.count), all.1.saturating_add(it.bytes)));
         let call_bytes = bytes as f64 / count.max(1) as f64;
         Some(Seen { maps, direct: access.opens_direct > 0, advice, populates: maps && populates, call_bytes })
     }

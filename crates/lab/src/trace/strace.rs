@@ -311,19 +311,25 @@ fn offset(text: &str) -> Option<u64> {
     text.strip_prefix('[')?.split_once(']')?.0.parse().ok()
 }
 
+/// How strace marks a file that has no name any more.
+const DELETED: &str = "(deleted)";
+
 /// `3</data/q.db>` at the start of a text: the number, the path where there is one, and what follows.
 fn descriptor(text: &str) -> Option<(u64, Option<String>, &str)> {
     let end = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());
     let number = text[..end].parse().ok()?;
     let Some(rest) = text[end..].strip_prefix('<') else { return Some((number, None, &text[end..])) };
-    // A path may have a > in it, and what follows a descriptor is a comma or the end.
+    // A path may have a > in it, and what follows a descriptor is a comma or the end. Of a file that was deleted, newer versions
+    // say so behind the bracket.
+    let behind = |at: usize| &rest[at + 1..];
     let closing = rest.match_indices('>').map(|(at, _)| at).find(|at| {
-        let after = &rest[at + 1..];
+        let after = behind(*at).strip_prefix(DELETED).unwrap_or(behind(*at));
         after.is_empty() || after.starts_with([',', ')', ' '])
     })?;
     let path = &rest[..closing];
-    let path = path.strip_suffix("(deleted)").unwrap_or(path);
-    Some((number, Some(unescaped(path)), &rest[closing + 1..]))
+    let after = behind(closing).strip_prefix(DELETED);
+    let path = if after.is_some() { path } else { path.strip_suffix(DELETED).unwrap_or(path) };
+    Some((number, Some(unescaped(path)), after.unwrap_or(behind(closing))))
 }
 
 /// Octal numbers and letters behind a backslash are the bytes that they stand for.

@@ -211,6 +211,16 @@ fn an_iolog_names_no_path_with_a_space() {
     assert_eq!(iolog(&header, std::iter::empty()), Err("/a b".into()));
 }
 
+#[test]
+fn a_file_that_was_deleted_is_one_whatever_strace_puts_the_mark_behind() {
+    for shown in ["/d/a>(deleted)", "/d/a(deleted)>"] {
+        let read = format!("7 pread64(3<{shown}, \"x>, y\", 10, 4096) = 6\n7 pread64(4</d/b>, \"\", 10, 0) = 3\n");
+        let imported = of(&read).unwrap();
+        assert_eq!(imported.header.files.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["/d/a", "/d/b"]);
+        assert_eq!(accesses(&imported), [(0, 4096, 6), (1, 0, 3)]);
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_exported_as_an_iolog_is_imported_again(

@@ -227,7 +227,8 @@ fn of_their_own(
     let LeftOut { other_files, .. } = trace.header.left_out;
     let kept = accesses.len() as u64;
     let recorded = trace.of_all().map_or(0, |it| it.accesses);
-    let left_out = LeftOut { other_files: other_files + recorded.saturating_sub(kept), ..trace.header.left_out };
+    let left_out =
+        LeftOut { other_files: other_files.saturating_add(recorded.saturating_sub(kept)), ..trace.header.left_out };
     let mut run = trace.header.run.clone();
     let note = format!("mapped files of less than 1 MiB count as touched whole: {touched_whole}");
     // A trace that was saved says so already.

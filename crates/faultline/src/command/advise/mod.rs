@@ -404,7 +404,12 @@ fn calls(counts: &Access) -> String {
     }
     let positioned = |name: &str| matches!(name, "read" | "readv");
     let bytes = |at_position: bool| -> u64 {
-        counts.calls.iter().filter(|(name, _)| positioned(name) == at_position).map(|it| it.1.bytes).sum()
+        counts
+            .calls
+            .iter()
+            .filter(|(name, _)| positioned(name) == at_position)
+            .map(|it| it.1.bytes)
+            .fold(0, u64::saturating_add)
     };
     let method = if bytes(true) > bytes(false) { "read" } else { "pread" };
     format!("{method}{}", advice(counts, "posix_fadvise(POSIX_FADV"))
