@@ -13,6 +13,7 @@ use schema::{
     Condition, Consume, Experiment, SCHEMA_VERSION, Skip, Span,
     plan::{PlannedCell, PlannedCondition},
     record::Cell,
+    trace::Traced,
 };
 
 use crate::{cli::OutputArgs, exit::Exit, measure, output, replay};
@@ -43,7 +44,9 @@ pub struct Planned<'a> {
 /// The target cannot be measured, the test file cannot be made, or the plan cannot be written.
 pub fn show(planned: &Planned, output: &OutputArgs) -> Result<Exit> {
     let place = Place::open(planned)?;
-    replay::fits(planned.experiment, &place.name, place.file_bytes)?;
+    if planned.files.len() < 2 {
+        replay::fits(planned.experiment, &place.name, place.file_bytes)?;
+    }
     let plan = place.plan(planned);
     let outcome = match planned.asked_for && measure::lacks_an_arm(&plan.cells) {
         true => Exit::Unavailable,
@@ -152,11 +155,13 @@ impl Place {
             }),
             None => Ok(()),
         });
-        let mut tried: BTreeMap<(String, u64, Consume, bool), Option<Skip>> = BTreeMap::new();
+        let mut tried: BTreeMap<(String, u64, Consume, bool, u32), Option<Skip>> = BTreeMap::new();
         for cell in plan.cells.iter_mut().filter(|it| it.skipped.is_none()) {
             let condition = cell.own_condition.as_ref().unwrap_or(&plan.conditions[cell.condition]);
             // All that `lacks` looks at: an arm that was not tried for one condition is not known to be there for another.
-            let key = (cell.arm.name.clone(), condition.block_bytes, condition.consume, condition.workload.writes());
+            let files = condition.trace.as_ref().map_or(1, |it| it.files);
+            let key =
+                (cell.arm.name.clone(), condition.block_bytes, condition.consume, condition.workload.writes(), files);
             cell.skipped = tried.entry(key).or_insert_with(|| self.lacks(cell, condition)).clone();
         }
         lab::plan::leave_lone_baselines(&mut plan.cells);
@@ -170,6 +175,11 @@ impl Place {
         }
         let refused = self.unnamed.as_ref().and_then(|it| possible::on_this_file_system(&cell.arm, it).err());
         if let Some(reason) = refused {
+            return Some(Skip::Unavailable(reason));
+        }
+        if condition.trace.as_ref().is_some_and(Traced::is_of_several)
+            && let Err(reason) = cell.arm.replays_several()
+        {
             return Some(Skip::Unavailable(reason));
         }
         // Workers of other runtimes are compiled first, and a method that writes is tried by writing.

@@ -11,6 +11,7 @@ use lab::trace::TraceFile;
 use schema::{
     Bytes, Descriptor, Experiment, Workload,
     experiment::{Compare, TraceAsked},
+    trace::Traced,
 };
 
 use crate::{exit::UsageError, output};
@@ -68,26 +69,24 @@ pub struct Replays {
 }
 
 impl Replays {
-    /// A trace, or what it has of a folder with some of its files.
-    fn of(trace: TraceFile, folder: Option<&Path>) -> Result<Replays> {
-        let inside = folder.map_or_else(BTreeMap::new, |it| trace.files_in(it));
-        let (Some(folder), false) = (folder, inside.is_empty()) else {
-            return Ok(Replays { traces: vec![trace], files: Vec::new() });
-        };
-        let all = trace.of_all()?.clone();
-        let trace = trace.of_some(|path| inside.contains_key(path))?;
-        let kept = trace.of_all()?;
-        if kept.accesses < all.accesses {
-            output::note(&format!(
-                "of the files that the trace reads, {} of {} are in {}; accesses that are left out: {}",
-                kept.files,
-                all.files,
-                folder.display(),
-                all.accesses - kept.accesses
-            ));
-        }
-        let files: BTreeSet<PathBuf> = inside.into_values().collect();
+    /// A trace, or what it has of files that were found.
+    fn of(trace: TraceFile, found: BTreeMap<String, PathBuf>) -> Result<Replays> {
+        let trace = if found.is_empty() { trace } else { trace.of_found(&found)? };
+        let files: BTreeSet<PathBuf> = found.into_values().collect();
         Ok(Replays { traces: vec![trace], files: files.into_iter().collect() })
+    }
+}
+
+/// Of a folder that was named.
+fn note_left_out(all: &Traced, kept: &Traced, folder: &Path) {
+    if kept.accesses < all.accesses {
+        output::note(&format!(
+            "of the files that the trace reads, {} of {} are in {}; accesses that are left out: {}",
+            kept.files,
+            all.files,
+            folder.display(),
+            all.accesses - kept.accesses
+        ));
     }
 }
 
@@ -106,7 +105,11 @@ pub fn open(experiment: &mut Experiment, target: &Path, size: Option<u64>) -> Re
         && target.is_dir()
     {
         let trace = TraceFile::open(Path::new(path)).map_err(usage)?;
-        replays = Replays::of(trace, Some(target))?;
+        let (all, found) = (trace.of_all().map_err(usage)?.clone(), trace.files_in(target));
+        if !found.is_empty() {
+            replays = Replays::of(trace, found).map_err(usage)?;
+            note_left_out(&all, replays.traces[0].of_all()?, target);
+        }
     }
     for compare in &mut experiment.comparisons {
         let Some(TraceAsked::Named { path, file }) = &compare.trace else { continue };
@@ -127,47 +130,81 @@ pub fn open(experiment: &mut Experiment, target: &Path, size: Option<u64>) -> Re
     Ok(replays)
 }
 
-/// The traces of a saved run, from files that were named, and of them what they have of the folder, if a folder with several
-/// files was measured. What its record says of them is not used.
+/// The traces of a saved run, from files that were named: each as it is, or what it has of the files that `found` finds. What
+/// the record says of them is not used.
 ///
 /// # Errors
 /// One of them was not named.
-pub fn reopen(experiment: &mut Experiment, run: &str, files: &[PathBuf], folder: Option<&Path>) -> Result<Replays> {
-    let Replays { mut traces, files: mut found } = Replays::default();
+pub fn reopen(
+    experiment: &mut Experiment,
+    run: &str,
+    files: &[PathBuf],
+    found: &dyn Fn(&TraceFile) -> BTreeMap<String, PathBuf>,
+) -> Result<Replays> {
+    let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
+    let mut named = Vec::new();
     for file in files {
-        let trace = TraceFile::open(file).map_err(|why| UsageError(format!("{why:#}")))?;
+        let trace = TraceFile::open(file).map_err(usage)?;
         warn_of_gaps(&trace);
-        let replays = Replays::of(trace, folder)?;
-        traces.extend(replays.traces);
-        found.extend(replays.files);
+        let found = found(&trace);
+        let part = TraceFile::open(file).and_then(|it| Replays::of(it, found));
+        named.push((Replays { traces: vec![trace], files: Vec::new() }, part));
     }
-    let mut replays = false;
+    let mut replays = Replays::default();
+    let mut replays_any = false;
     for compare in &mut experiment.comparisons {
         let Some(asked) = &compare.trace else { continue };
-        replays = true;
-        let found = match asked {
-            TraceAsked::Read(of) => traces.iter().find_map(|it| it.again(of)).ok_or_else(|| of.short().to_string()),
-            TraceAsked::Named { path, .. } => Err(format!("{path:?}, whose digest it does not say")),
+        replays_any = true;
+        let (which, several) = match asked {
+            TraceAsked::Read(of) => (of.short().to_string(), of.is_of_several()),
+            TraceAsked::Named { path, .. } => (format!("{path:?}, whose digest it does not say"), false),
         };
-        match found {
-            Ok(traced) => compare.trace = Some(TraceAsked::Read(traced.clone())),
-            Err(which) => {
-                let several = matches!(asked, TraceAsked::Read(of) if of.is_of_several());
-                let folder = if several { ", and the folder with its files with --target" } else { "" };
-                return Err(UsageError(format!(
-                    "the run {run} replays the trace {which}, and a record has no accesses: name the file of that trace with \
-                     --trace{folder}"
-                ))
-                .into());
+        let again = |it: &Replays| match asked {
+            TraceAsked::Read(of) => it.traces[0].again(of).cloned(),
+            TraceAsked::Named { .. } => None,
+        };
+        let part = named.iter().position(|(_, part)| part.as_ref().is_ok_and(|it| again(it).is_some()));
+        let whole = named.iter().position(|(whole, _)| again(whole).is_some());
+        let traced = match (part, whole) {
+            (Some(at), _) => {
+                let part = named[at].1.as_ref().ok();
+                replays.files.extend(part.iter().flat_map(|it| &it.files).cloned());
+                part.and_then(again)
             }
+            (None, Some(at)) => again(&named[at].0),
+            (None, None) => None,
+        };
+        if let Some(traced) = traced {
+            compare.trace = Some(TraceAsked::Read(traced));
+            continue;
         }
+        // Why a part could not be had is the reason, where it was asked for.
+        let why = named.into_iter().find_map(|(_, part)| part.err());
+        return Err(UsageError(match (why, files.is_empty(), several) {
+            (Some(why), ..) => format!("{why:#}"),
+            (None, true, _) => format!(
+                "the run {run} replays the trace {which}, and a record has no accesses: name the file of that trace with \
+                 --trace"
+            ),
+            (None, false, false) => format!("the run {run} replays the trace {which}, and none that --trace named is that one"),
+            (None, false, true) => format!(
+                "the run {run} replays the trace {which} of several files, and none that --trace named is that one, nor what it \
+                 has of the files that are measured; name their folder with --target"
+            ),
+        })
+        .into());
     }
-    match replays || files.is_empty() {
-        true => Ok(Replays { traces, files: found }),
-        false => {
-            Err(UsageError(format!("the run {run} replays no trace, so --trace has no effect; leave it out")).into())
-        }
+    if !replays_any && !files.is_empty() {
+        return Err(
+            UsageError(format!("the run {run} replays no trace, so --trace has no effect; leave it out")).into()
+        );
     }
+    for (whole, part) in named {
+        replays.traces.extend(whole.traces.into_iter().chain(part.into_iter().flat_map(|it| it.traces)));
+    }
+    replays.files.sort();
+    replays.files.dedup();
+    Ok(replays)
 }
 
 /// Whether a file is as large as the one that the traces were recorded of.

@@ -178,6 +178,11 @@ fn the_files_of_a_trace_are_measured_where_their_folder_is_named() {
     let is_mapped = |it: &&schema::record::Cell| record.conditions[it.condition].state == schema::State::Mapped;
     assert!(record.cells.iter().filter(is_mapped).all(|it| it.skipped.is_some()));
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "nothing was made beside them");
+    let report = sandbox.run(&["report", "last"]);
+    report.sane();
+    assert!(!report.stdout.contains("held open"), "each pass opens and closes them: {report:#?}");
+    let missing = record.calibration.value().map_or(&[][..], |it| &it.missing);
+    assert!(missing.iter().all(|it| !it.contains("beyond")), "unit costs are of a file's own range: {missing:?}");
 
     let again = sandbox.run(&["rerun", "last", "--trace", &trace, "--rounds=1", "--json"]);
     again.sane();
@@ -194,7 +199,9 @@ fn the_files_of_a_trace_are_measured_where_their_folder_is_named() {
     output.says(&["2 of 3", "left out: 1"]);
     assert_eq!(tallies(&output.document().record), all);
     let again = ["rerun", "last", "--trace", &of_three, "--rounds=1", "--json"];
-    sandbox.run(&again).refused(2, &["--target"]);
+    let record = sandbox.run(&again);
+    record.sane();
+    assert_eq!(tallies(&record.document().record), all, "the files that the record of this machine has");
     let again = sandbox.run(&[&again[..], &["--target", &folder]].concat());
     again.sane();
     assert_eq!(tallies(&again.document().record), all);
@@ -207,8 +214,23 @@ fn the_files_of_a_trace_are_measured_where_their_folder_is_named() {
     let output = sandbox.run(&[&asked[..], &["--json"]].concat());
     output.sane();
     let record = output.document().record;
-    assert_eq!((record.target.path, record.target.files), (first, None));
+    assert_eq!((&record.target.path, &record.target.files), (&first, &None));
     assert!(record.cells.iter().all(|it| it.skipped.is_none()), "{:?}", record.cells);
+    let saved = sandbox.at("one.json");
+    fs::write(&saved, serde_json::to_string(&record).unwrap()).unwrap();
+    let again = sandbox.run(&["rerun", &saved, "--trace", &of_three, "--rounds=1", "--json", "--target", &folder]);
+    again.sane();
+    assert_eq!(tallies(&again.document().record), tallies(&record));
+    // A second name of the one file, and a file that became too short.
+    fs::remove_file(&second).unwrap();
+    std::os::unix::fs::symlink(&first, &second).unwrap();
+    let plan = sandbox.run(&[&asked[..], &["--dry-run"]].concat()).expect(0);
+    plan.shows(&["replay of 40 accesses", &first]);
+    fs::remove_file(&second).unwrap();
+    fs::write(&second, "short").unwrap();
+    for more in [&["--dry-run"][..], &[]] {
+        sandbox.run(&[&asked[..], more].concat()).refused(2, &["tree/b", "larger file"]);
+    }
 }
 
 #[test]

@@ -3,7 +3,10 @@
 //!
 //! A new count or histogram is one line in a table.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use schema::{
     Reading, Span,
@@ -209,13 +212,14 @@ const WITH_OWN_CALLS: &str = "system_calls";
 
 /// What can be counted here, found out once.
 pub struct Kit {
-    inode: u64,
+    /// Of all files that are measured.
+    inodes: Arc<BTreeSet<u64>>,
     tracepoints: BTreeMap<(&'static str, &'static str), Result<Tracepoint, String>>,
 }
 
 impl Kit {
     /// The kit, and what is missing in one sentence.
-    pub fn new(may_set_up: bool, inode: u64) -> (Kit, Option<String>) {
+    pub fn new(may_set_up: bool, inodes: BTreeSet<u64>) -> (Kit, Option<String>) {
         let tracefs = Tracefs::reach(may_set_up);
         let names =
             TRACEPOINTS.iter().map(|&(_, group, event)| (group, event)).chain(SPREADS.iter().map(Spread::event));
@@ -232,7 +236,7 @@ impl Kit {
             nothing.map(|reason| format!("faults and switches were not counted: {reason}")),
         ];
         let limits: Vec<String> = limits.into_iter().flatten().collect();
-        (Kit { inode, tracepoints }, (!limits.is_empty()).then(|| limits.join("; ")))
+        (Kit { inodes: Arc::new(inodes), tracepoints }, (!limits.is_empty()).then(|| limits.join("; ")))
     }
 
     /// Attaches to the thread of a worker that will make the pass, and with it to all that it starts from now on.
@@ -254,7 +258,7 @@ impl Kit {
             (event, recording)
         });
         let counters = software.chain(traced).collect();
-        PassCounters { counters, recordings: recordings.collect(), inode: self.inode }
+        PassCounters { counters, recordings: recordings.collect(), inodes: Arc::clone(&self.inodes) }
     }
 }
 
@@ -263,7 +267,7 @@ impl Kit {
 /// # Errors
 /// Nothing can be counted, or no tracepoint: why, and what would change that.
 pub fn try_out() -> Result<String, String> {
-    let (kit, limit) = Kit::new(false, 0);
+    let (kit, limit) = Kit::new(false, BTreeSet::new());
     if let Some(limit) = limit {
         return Err(limit);
     }
@@ -284,7 +288,7 @@ pub struct PassCounters {
     counters: Vec<(&'static str, Result<Counter, String>)>,
     /// By group and event.
     recordings: Vec<((&'static str, &'static str), Recorded)>,
-    inode: u64,
+    inodes: Arc<BTreeSet<u64>>,
 }
 
 impl PassCounters {
@@ -323,7 +327,7 @@ impl PassCounters {
         device_read_bytes: Reading<f64>,
         invalid: Option<String>,
     ) -> Counted {
-        let inode = self.inode;
+        let inodes = &self.inodes;
         let count = |(name, counter): (&str, Result<Counter, String>)| {
             let read = counter.and_then(|mut it| it.read());
             let read = read.map(|it| if name == WITH_OWN_CALLS { it.saturating_sub(own_calls) } else { it });
@@ -334,7 +338,7 @@ impl PassCounters {
             match recording {
                 Err(reason) => spreads.map(|it| (it.name.to_string(), Reading::unavailable(reason.clone()))).collect(),
                 Ok((mut recording, format)) => {
-                    let mut sorted = Sorted::new(spreads, &format, inode);
+                    let mut sorted = Sorted::new(spreads, &format, inodes);
                     recording.drain(|it| sorted.take(it.fields));
                     sorted.finish(recording.lost())
                 }
@@ -366,9 +370,9 @@ impl PassCounters {
 }
 
 /// Occurrences of one tracepoint, sorted into the histograms that are made of it.
-struct Sorted {
+struct Sorted<'i> {
     parts: Vec<Part>,
-    inode: u64,
+    inodes: &'i BTreeSet<u64>,
 }
 
 struct Part {
@@ -378,8 +382,8 @@ struct Part {
     bins: BTreeMap<u64, u64>,
 }
 
-impl Sorted {
-    fn new(spreads: impl Iterator<Item = &'static Spread>, format: &Format, inode: u64) -> Sorted {
+impl<'i> Sorted<'i> {
+    fn new(spreads: impl Iterator<Item = &'static Spread>, format: &Format, inodes: &'i BTreeSet<u64>) -> Sorted<'i> {
         let fields = |spread: &Spread| -> Result<(TraceField, Option<TraceField>), String> {
             let of = |name: &str| format.field(name).cloned();
             let decides = match spread.only {
@@ -389,14 +393,16 @@ impl Sorted {
             Ok((of(spread.field)?, decides))
         };
         let parts = spreads.map(|spread| Part { spread, fields: fields(spread), bins: BTreeMap::new() });
-        Sorted { parts: parts.collect(), inode }
+        Sorted { parts: parts.collect(), inodes }
     }
 
     fn take(&mut self, record: &[u8]) {
         for part in &mut self.parts {
             let Ok((field, decides)) = &part.fields else { continue };
             let wanted = match (part.spread.only, decides) {
-                (SpreadFilter::OfTheFile, Some(file)) => file.number(record) == Some(self.inode),
+                (SpreadFilter::OfTheFile, Some(file)) => {
+                    file.number(record).is_some_and(|it| self.inodes.contains(&it))
+                }
                 _ => true,
             };
             if let Some(value) = field.number(record).filter(|_| wanted) {
@@ -445,8 +451,8 @@ mod tests {
     const ADDED: &str = "field:unsigned long i_ino;\toffset:8;\tsize:8;\tsigned:0;\n\
         field:unsigned char order;\toffset:16;\tsize:1;\tsigned:0;\n";
 
-    fn sorted(event: &str, format: &str) -> Sorted {
-        Sorted::new(SPREADS.iter().filter(|it| it.event == event), &Format::parse(format), 42)
+    fn sorted<'i>(event: &str, format: &str, inodes: &'i BTreeSet<u64>) -> Sorted<'i> {
+        Sorted::new(SPREADS.iter().filter(|it| it.event == event), &Format::parse(format), inodes)
     }
 
     /// Of so many sectors, by their order in time.
@@ -513,7 +519,8 @@ mod tests {
 
     #[test]
     fn folios_of_other_files_are_left_out() {
-        let mut sorted = sorted("mm_filemap_add_to_page_cache", ADDED);
+        let inodes = BTreeSet::from([42]);
+        let mut sorted = sorted("mm_filemap_add_to_page_cache", ADDED, &inodes);
         for (inode, order) in [(42u64, 4u8), (43, 4), (42, 9), (42, 4)] {
             let mut record = vec![0; 17];
             record[8..16].copy_from_slice(&inode.to_ne_bytes());
@@ -525,8 +532,12 @@ mod tests {
 
     #[test]
     fn a_tracepoint_of_another_shape_is_a_reason_for_what_it_lacks() {
-        let sorted =
-            sorted("mm_filemap_add_to_page_cache", "field:unsigned long i_ino;\toffset:8;\tsize:8;\tsigned:0;\n");
+        let none = BTreeSet::new();
+        let sorted = sorted(
+            "mm_filemap_add_to_page_cache",
+            "field:unsigned long i_ino;\toffset:8;\tsize:8;\tsigned:0;\n",
+            &none,
+        );
         let histograms = sorted.finish(0);
         assert_eq!(histograms[0].1, Reading::unavailable("this kernel's tracepoint has no field \"order\""));
     }
@@ -544,7 +555,8 @@ mod tests {
             proptest::prop_assert_eq!(steps.len(), whole);
             let events: u64 = bins(&request_histograms(Ok(steps), 0), "request_bytes").iter().map(|it| it.1).sum();
             proptest::prop_assert!(events <= whole as u64);
-            let mut sorted = sorted("mm_filemap_add_to_page_cache", ADDED);
+            let inodes = BTreeSet::from([42]);
+            let mut sorted = sorted("mm_filemap_add_to_page_cache", ADDED, &inodes);
             records.iter().for_each(|it| sorted.take(it));
             let request = Request::parse(letters.as_bytes());
             proptest::prop_assert!(!(request.reads && request.writes));

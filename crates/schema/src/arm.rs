@@ -127,6 +127,17 @@ impl Arm {
         self.spec().is_some_and(|it| it.in_place) && self.word("use") != "get"
     }
 
+    /// Whether it replays the accesses of several files, each of which it opens and closes within the pass.
+    ///
+    /// # Errors
+    /// It does not, in a sentence.
+    pub fn replays_several(&self) -> Result<(), String> {
+        match self.spec().is_some_and(|it| it.replays_several) {
+            true => Ok(()),
+            false => Err(format!("{} replays the accesses of one file only", self.method)),
+        }
+    }
+
     /// It reads from the start of the file on, and no range that begins elsewhere.
     pub fn is_from_start(&self) -> bool {
         self.spec().is_some_and(|it| it.from_start)

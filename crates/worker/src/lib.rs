@@ -180,8 +180,8 @@ fn prepare(job: Job) -> Result<Box<dyn Session>, Refusal> {
     if task.job.workload.writes() {
         return writing::session(task);
     }
-    if task.several.is_some() && !method.replays_several() {
-        return Err(Refusal::Unavailable(format!("{} replays the accesses of one file only", method.name())));
+    if task.several.is_some() {
+        task.arm.replays_several().map_err(Refusal::Unavailable)?;
     }
     method.support(&task).map_err(Refusal::Unavailable)?;
     method.session(task)

@@ -9,6 +9,7 @@ use schema::{
     caution::Caution,
     protocol::Tally,
     reason::{Difference, Reason, Rounds},
+    trace::Traced,
 };
 
 use crate::{
@@ -310,7 +311,9 @@ fn left_its_state(run: &Run, cell: &Cell) -> Option<Caution> {
         return Some(Caution::ReadFromDevice { arm, state, bytes, share: bytes / covered });
     }
     let opened = cell.passes.iter().filter(|pass| pass.opened).count();
-    if matches!(cell.own.state, State::Cold | State::Cached) && opened < cell.passes.len() {
+    // Of several files, each is opened and closed within the pass.
+    let is_of_several = cell.own.trace.as_ref().is_some_and(Traced::is_of_several);
+    if matches!(cell.own.state, State::Cold | State::Cached) && opened < cell.passes.len() && !is_of_several {
         return Some(Caution::HeldOpen { arm, state });
     }
     // After write-back the first store to a page faults again, wherever the page is (do_wp_page): no sign of a lost state.

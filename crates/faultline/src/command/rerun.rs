@@ -1,13 +1,13 @@
 //! `faultline rerun`: a saved run once more, here, and the two beside each other.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use anyhow::Result;
-use lab::fixture;
+use lab::{fixture, trace::TraceFile};
 use schema::{
     Bytes, Experiment, Record, SCHEMA_VERSION,
     across::Across,
@@ -30,13 +30,19 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     args.output.check()?;
     let (before, origin) = history::Store::open(None)?.find(&args.run)?;
     let mut experiment = check(&before, args)?;
+    let found = |trace: &TraceFile| match &args.target {
+        _ if args.size.is_some() => BTreeMap::new(),
+        Some(folder) if folder.is_dir() => trace.files_in(folder),
+        Some(file) => trace.files_at(std::slice::from_ref(file)),
+        None if origin != Origin::Own || before.target.made_here => BTreeMap::new(),
+        None => trace.files_at(&named(&before, args).map_or_else(|_| Vec::new(), |(files, _)| files)),
+    };
+    let Replays { traces, files: replayed } = replay::reopen(&mut experiment, &before.id, &args.trace, &found)?;
     let traced = |compare: &Compare| match &compare.trace {
         Some(TraceAsked::Read(of)) => of.is_of_several(),
         Some(TraceAsked::Named { .. }) | None => false,
     };
-    let is_of_several = before.target.files.is_some() && experiment.comparisons.iter().any(traced);
-    let folder = args.target.as_deref().filter(|it| is_of_several && it.is_dir());
-    let Replays { traces, files: replayed } = replay::reopen(&mut experiment, &before.id, &args.trace, folder)?;
+    let is_of_several = experiment.comparisons.iter().any(traced);
     if origin != Origin::Own && args.target.is_none() {
         return Err(UsageError(format!(
             "the run {} was not made here, and measured {}; --target names a file to measure instead, or a folder for a \
@@ -59,6 +65,9 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
         }
         let (files, folders) = if replayed.is_empty() { named(&before, args)? } else { (replayed, Vec::new()) };
         Subject::of_named(&files, &folders, keep_cache, &interrupted)?
+    } else if let [only] = &replayed[..] {
+        args.output.spare(only)?;
+        Subject::open(only, None, before.seed, keep_cache, &interrupted, &line)?
     } else {
         let (target, size) = target(&before, args)?;
         subject::spare(&experiment, &target)?;

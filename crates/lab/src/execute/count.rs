@@ -8,7 +8,7 @@ use crate::{counted, link::Trouble, plan::Stage, runtime, state::writing};
 impl Bench<'_> {
     /// One pass of every cell that was measured, under tracepoints, as long as the budget lasts.
     pub(super) fn count(&mut self, hooks: &mut Hooks) {
-        let kit = match counted::Kit::new(self.settings.may_set_up, self.target.inode) {
+        let kit = match counted::Kit::new(self.settings.may_set_up, self.target.inodes()) {
             (kit, None) => kit,
             (kit, Some(limit)) => {
                 self.record.limits.push(limit);

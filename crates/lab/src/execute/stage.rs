@@ -335,7 +335,9 @@ impl Bench<'_> {
         let touched = beside.iter().filter(|it| !Stage::of(it).is_as_found());
         let widest = touched.map(|it| it.range).max_by_key(|it| it.bytes);
         let widest = widest.ok_or("a file that is measured as found is neither evicted nor filled")?;
-        Ok(Span { bytes: widest.bytes.min(calibrate::RANGE_BYTES_MAX), ..widest })
+        // Of several files, the largest is read.
+        let most = self.target.bytes.saturating_sub(widest.offset).min(calibrate::RANGE_BYTES_MAX);
+        Ok(Span { bytes: widest.bytes.min(most), ..widest })
     }
 
     /// Goes on with a calibration, if there is one.

@@ -6,6 +6,7 @@ pub mod fixture;
 pub mod named;
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io,
     os::unix::fs::MetadataExt,
@@ -215,6 +216,11 @@ impl Target {
     /// Of everything that was named.
     pub fn all_bytes(&self) -> u64 {
         self.named.as_ref().map_or(self.bytes, Named::bytes)
+    }
+
+    /// Of everything that was named.
+    pub(crate) fn inodes(&self) -> BTreeSet<u64> {
+        self.named.as_ref().map_or_else(|| BTreeSet::from([self.inode]), Named::inodes)
     }
 
     /// The largest window of read-ahead for the file, in bytes.

@@ -6,7 +6,7 @@
 //! compared: some file systems move them without a write, and every write changes ctime too.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fs::{self, File, FileType, Metadata, OpenOptions},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
@@ -162,6 +162,14 @@ impl Named {
     /// The largest, on which the device's ceiling is measured.
     pub fn largest(&self) -> &Path {
         &self.files.iter().max_by_key(|it| it.stamp.bytes).expect("nothing is gathered without a file").path
+    }
+
+    pub(crate) fn inodes(&self) -> BTreeSet<u64> {
+        self.files.iter().map(|it| it.stamp.inode).collect()
+    }
+
+    pub fn is_several(&self) -> bool {
+        self.files.len() > 1
     }
 
     pub fn bytes(&self) -> u64 {

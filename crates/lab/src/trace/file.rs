@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::{MemfdFlags, memfd_create};
 use schema::{
     protocol::TraceOf,
-    trace::{Access, Header, Reader, Traced, Writer},
+    trace::{Access, Header, Reader, Traced, TracedFile, Writer},
 };
 
 use crate::target::named::Named;
@@ -133,24 +133,59 @@ impl TraceFile {
         read.filter_map(|(it, _)| Some((it.path.clone(), lies_in(Path::new(&it.path))?))).collect()
     }
 
-    /// The accesses of some files alone, as a trace of its own; the same one where no other file has accesses.
+    /// The same for files that the user named.
+    pub fn files_at(&self, paths: &[PathBuf]) -> BTreeMap<String, PathBuf> {
+        let paths = paths.iter().filter_map(|it| std::fs::canonicalize(it).ok());
+        let at = |path: PathBuf| {
+            let beside = path.parent().map_or_else(BTreeMap::new, |it| self.files_in(it));
+            beside.into_iter().filter(move |(_, found)| *found == path)
+        };
+        paths.flat_map(at).collect()
+    }
+
+    /// The accesses of the files that were found alone, as a trace of its own, in which a file is called by where it is, and
+    /// two names of one file are one. The same trace where that changes nothing.
     ///
     /// # Errors
-    /// As `made` and `accesses`.
-    pub fn of_some(self, is_meant: impl Fn(&str) -> bool) -> Result<TraceFile> {
-        let is_meant: Vec<bool> = self.header.files.iter().map(|it| is_meant(&it.path)).collect();
-        if self.files.iter().zip(&is_meant).all(|(of, is_meant)| *is_meant || of.accesses == 0) {
+    /// A file that was found has become too short for its accesses. As `made` and `accesses`.
+    pub fn of_found(self, found: &BTreeMap<String, PathBuf>) -> Result<TraceFile> {
+        let mut table: Vec<TracedFile> = Vec::new();
+        let mut places = Vec::new();
+        let (mut is_same, mut ends) = (true, Vec::new());
+        for (file, of) in self.header.files.iter().zip(&self.files) {
+            let path = found.get(&file.path).and_then(|it| it.to_str()).filter(|_| of.accesses > 0);
+            is_same &= of.accesses == 0 || path == Some(file.path.as_str());
+            places.push(path.map(|path| match table.iter().position(|it| it.path == path) {
+                Some(known) => {
+                    is_same = false;
+                    known
+                }
+                None => {
+                    table.push(TracedFile { path: path.into(), ..file.clone() });
+                    table.len() - 1
+                }
+            }));
+            ends.extend(path.map(|path| (path.to_string(), of.end_bytes)));
+        }
+        for (path, end) in ends {
+            let bytes = std::fs::metadata(&path).with_context(|| format!("cannot look at {path}"))?.len();
+            if bytes < end {
+                bail!(
+                    "the trace reads up to byte {end} of {path}, which has {}: it was recorded of a larger file",
+                    schema::Bytes(bytes).exact()
+                );
+            }
+        }
+        if is_same {
             return Ok(self);
         }
-        let place = |of: u32| is_meant[..of as usize].iter().filter(|it| **it).count() as u32;
         let accesses = self.accesses()?;
-        let kept = accesses.iter().filter(|it| is_meant[it.file as usize]);
-        let kept: Vec<Access> = kept.map(|it| Access { file: place(it.file), ..*it }).collect();
-        let mut header = self.header.clone();
-        header.left_out.other_files += (accesses.len() - kept.len()) as u64;
-        header.files =
-            header.files.into_iter().zip(&is_meant).filter_map(|(it, is_meant)| is_meant.then_some(it)).collect();
-        TraceFile::made(&header, &kept)
+        let kept = accesses.iter().filter_map(|it| Some(Access { file: places[it.file as usize]? as u32, ..*it }));
+        let kept: Vec<Access> = kept.collect();
+        let mut left_out = self.header.left_out;
+        left_out.other_files = left_out.other_files.saturating_add((accesses.len() - kept.len()) as u64);
+        let Header { coverage, ref run, ref recorder, .. } = self.header;
+        TraceFile::made(&Header { coverage, run: run.clone(), ..Header::new(recorder, table, left_out) }, &kept)
     }
 
     /// What a run replayed, if this is its trace.
@@ -252,14 +287,27 @@ mod tests {
     #[test]
     fn the_accesses_of_some_files_are_a_trace_of_their_own() {
         let accesses = [Access::call(0, 5, 10), Access::call(2, 100, 7), Access::call(0, 0, 3), Access::call(2, 0, 1)];
-        let some = made(&accesses).of_some(|path| path != "/a").unwrap();
-        let paths: Vec<&str> = some.header.files.iter().map(|it| it.path.as_str()).collect();
-        assert_eq!(paths, ["/b", "/c"]);
-        assert_eq!(some.accesses().unwrap(), [Access::call(1, 100, 7), Access::call(1, 0, 1)]);
+        let folder = tempfile::tempdir().unwrap();
+        let [here, there] = ["here", "there"].map(|it| folder.path().join(it));
+        std::fs::write(&here, [0; 200]).unwrap();
+        let found = |names: &[&str]| names.iter().map(|it| (it.to_string(), here.clone())).collect();
+        let some = made(&accesses).of_found(&found(&["/c"])).unwrap();
+        assert_eq!(some.header.files.iter().map(|it| Path::new(&it.path)).collect::<Vec<_>>(), [here.as_path()]);
+        assert_eq!(some.accesses().unwrap(), [Access::call(0, 100, 7), Access::call(0, 0, 1)]);
         assert_eq!((some.header.left_out.other_files, some.of_all().unwrap().accesses), (2, 2));
-        // What is not read is no reason for another trace.
-        let all = made(&accesses);
-        let digest = all.digest.clone();
-        assert_eq!(all.of_some(|path| path != "/b").unwrap().digest, digest);
+        let mut full = made(&accesses);
+        full.header.left_out.other_files = u64::MAX;
+        assert_eq!(full.of_found(&found(&["/c"])).unwrap().header.left_out.other_files, u64::MAX);
+        // Two names of one file are one file.
+        let both = made(&accesses).of_found(&found(&["/a", "/c"])).unwrap();
+        assert_eq!((both.of_all().unwrap().files, both.of_all().unwrap().accesses), (1, 4));
+        // What already is so is no other trace.
+        let digest = both.digest.clone();
+        let name = here.to_str().unwrap();
+        assert_eq!(both.of_found(&found(&[name])).unwrap().digest, digest);
+        std::fs::write(&here, [0; 50]).unwrap();
+        assert!(made(&accesses).of_found(&found(&["/c"])).is_err(), "it became too short");
+        let gone = [("/c".to_string(), there)].into_iter().collect();
+        assert!(made(&accesses).of_found(&gone).is_err());
     }
 }

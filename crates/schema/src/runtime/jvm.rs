@@ -63,6 +63,7 @@ const METHODS: &[MethodSpec] = &[
     MethodSpec {
         options: &[CHARSET, MEANWHILE, JDK],
         from_start: true,
+        replays_several: false,
         ..reads(
             "reader-lines",
             "BufferedReader.readLine: every line decoded and made a String; for scans that count lines",
@@ -85,6 +86,7 @@ const METHODS: &[MethodSpec] = &[
         maps: true,
         in_place: true,
         from_start: false,
+        replays_several: false,
     },
     MethodSpec {
         name: "segment",
@@ -95,6 +97,7 @@ const METHODS: &[MethodSpec] = &[
         maps: true,
         in_place: true,
         from_start: false,
+        replays_several: false,
     },
     MethodSpec {
         name: "channel-write",
@@ -105,6 +108,7 @@ const METHODS: &[MethodSpec] = &[
         maps: false,
         in_place: false,
         from_start: false,
+        replays_several: false,
     },
     MethodSpec {
         name: "mapped-put",
@@ -115,5 +119,6 @@ const METHODS: &[MethodSpec] = &[
         maps: true,
         in_place: false,
         from_start: false,
+        replays_several: false,
     },
 ];

@@ -135,6 +135,8 @@ pub struct MethodSpec {
     pub in_place: bool,
     /// It reads from the start of the file on, and no range that begins elsewhere.
     pub from_start: bool,
+    /// It replays the accesses of several files, each of which it opens and closes within the pass.
+    pub replays_several: bool,
 }
 
 impl MethodSpec {
@@ -149,6 +151,7 @@ impl MethodSpec {
             maps: false,
             in_place: false,
             from_start: false,
+            replays_several: false,
         }
     }
 }

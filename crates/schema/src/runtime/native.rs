@@ -77,10 +77,12 @@ const WINDOW: OptionSpec = OptionSpec {
 const METHODS: &[MethodSpec] = &[
     MethodSpec {
         options: &[FILE_ADVICE, PLACE],
+        replays_several: true,
         ..MethodSpec::reads("read", "read(2) at the file's own position; lseek(2) before it when the workload jumps")
     },
     MethodSpec {
         options: &[FILE_ADVICE, BUFFER, PLACE],
+        replays_several: true,
         ..MethodSpec::reads("pread", "pread(2) at an explicit offset")
     },
     MethodSpec::reads("stdio", "fread(3) with the C library's own buffer"),
@@ -93,6 +95,7 @@ const METHODS: &[MethodSpec] = &[
         maps: true,
         in_place: false,
         from_start: false,
+        replays_several: false,
     },
     MethodSpec {
         name: "mmap",
@@ -103,6 +106,7 @@ const METHODS: &[MethodSpec] = &[
         maps: true,
         in_place: true,
         from_start: false,
+        replays_several: true,
     },
     MethodSpec {
         name: "direct",
@@ -113,6 +117,7 @@ const METHODS: &[MethodSpec] = &[
         maps: false,
         in_place: false,
         from_start: false,
+        replays_several: false,
     },
     MethodSpec {
         name: "uring",
@@ -123,6 +128,7 @@ const METHODS: &[MethodSpec] = &[
         maps: false,
         in_place: false,
         from_start: false,
+        replays_several: false,
     },
     MethodSpec::reads(
         "dontcache",
@@ -137,6 +143,7 @@ const METHODS: &[MethodSpec] = &[
         maps: false,
         in_place: false,
         from_start: false,
+        replays_several: false,
     },
     MethodSpec {
         name: "pwrite",
@@ -147,5 +154,6 @@ const METHODS: &[MethodSpec] = &[
         maps: false,
         in_place: false,
         from_start: false,
+        replays_several: false,
     },
 ];

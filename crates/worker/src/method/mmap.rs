@@ -42,10 +42,6 @@ impl Method for Mmap {
         }
     }
 
-    fn replays_several(&self) -> bool {
-        true
-    }
-
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
         let way = MmapWay::new(&task).map_err(Fault::new)?;
         session::prepare(way, task)

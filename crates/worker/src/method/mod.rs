@@ -37,11 +37,6 @@ pub(crate) trait Method: Sync {
     /// to another method is tried once. The reason is shown to the user.
     fn support(&self, task: &Task) -> Result<(), String>;
 
-    /// Whether it replays accesses of several files: each is opened and closed within the pass.
-    fn replays_several(&self) -> bool {
-        false
-    }
-
     /// Everything that happens before the clock starts. `support` has succeeded.
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal>;
 }

@@ -22,10 +22,6 @@ impl Method for Pread {
         Hint::new(task)?.support(task)
     }
 
-    fn replays_several(&self) -> bool {
-        true
-    }
-
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
         let hint = Hint::new(&task).map_err(Fault::new)?;
         match task.arm.number("buffer_kib").unwrap_or(0) {

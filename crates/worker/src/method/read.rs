@@ -26,10 +26,6 @@ impl Method for Read {
         Hint::new(task)?.support(task)
     }
 
-    fn replays_several(&self) -> bool {
-        true
-    }
-
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
         let hint = Hint::new(&task).map_err(Fault::new)?;
         session::prepare(ReadWay { hint }, task)
