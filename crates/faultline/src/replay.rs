@@ -68,13 +68,8 @@ pub struct Replays {
     pub files: Vec<PathBuf>,
 }
 
-impl Replays {
-    /// A trace, or what it has of files that were found.
-    fn of(trace: TraceFile, found: BTreeMap<String, PathBuf>) -> Result<Replays> {
-        let trace = if found.is_empty() { trace } else { trace.of_found(&found)? };
-        let files: BTreeSet<PathBuf> = found.into_values().collect();
-        Ok(Replays { traces: vec![trace], files: files.into_iter().collect() })
-    }
+fn unique(found: BTreeMap<String, PathBuf>) -> Vec<PathBuf> {
+    found.into_values().collect::<BTreeSet<PathBuf>>().into_iter().collect()
 }
 
 /// Of a folder that was named.
@@ -105,10 +100,13 @@ pub fn open(experiment: &mut Experiment, target: &Path, size: Option<u64>) -> Re
         && target.is_dir()
     {
         let trace = TraceFile::open(Path::new(path)).map_err(usage)?;
-        let (all, found) = (trace.of_all().map_err(usage)?.clone(), trace.files_in(target));
+        let found = trace.files_in(target);
         if !found.is_empty() {
-            replays = Replays::of(trace, found).map_err(usage)?;
-            note_left_out(&all, replays.traces[0].of_all()?, target);
+            let all = trace.of_all()?.clone();
+            let trace = trace.of_found(&found).map_err(usage)?.unwrap_or(trace);
+            note_left_out(&all, trace.of_all()?, target);
+            warn_of_gaps(&trace);
+            replays = Replays { traces: vec![trace], files: unique(found) };
         }
     }
     for compare in &mut experiment.comparisons {
@@ -123,9 +121,6 @@ pub fn open(experiment: &mut Experiment, target: &Path, size: Option<u64>) -> Re
             replays.traces[0].of_all()?.clone()
         };
         compare.trace = Some(TraceAsked::Read(traced));
-    }
-    if !replays.files.is_empty() {
-        warn_of_gaps(&replays.traces[0]);
     }
     Ok(replays)
 }
@@ -142,14 +137,25 @@ pub fn reopen(
     found: &dyn Fn(&TraceFile) -> BTreeMap<String, PathBuf>,
 ) -> Result<Replays> {
     let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
-    let mut named = Vec::new();
+    // Parts before wholes; and why a part cannot be had.
+    let (mut parts, mut wholes, mut why) = (Vec::new(), Vec::new(), None);
     for file in files {
         let trace = TraceFile::open(file).map_err(usage)?;
         warn_of_gaps(&trace);
         let found = found(&trace);
-        let part = TraceFile::open(file).and_then(|it| Replays::of(it, found));
-        named.push((Replays { traces: vec![trace], files: Vec::new() }, part));
+        match if found.is_empty() { Ok(None) } else { trace.of_found(&found) } {
+            Ok(None) => wholes.push((trace, unique(found))),
+            Ok(Some(part)) => {
+                parts.push((part, unique(found)));
+                wholes.push((trace, Vec::new()));
+            }
+            Err(error) => {
+                why = why.or(Some(error));
+                wholes.push((trace, Vec::new()));
+            }
+        }
     }
+    parts.extend(wholes);
     let mut replays = Replays::default();
     let mut replays_any = false;
     for compare in &mut experiment.comparisons {
@@ -159,27 +165,16 @@ pub fn reopen(
             TraceAsked::Read(of) => (of.short().to_string(), of.is_of_several()),
             TraceAsked::Named { path, .. } => (format!("{path:?}, whose digest it does not say"), false),
         };
-        let again = |it: &Replays| match asked {
-            TraceAsked::Read(of) => it.traces[0].again(of).cloned(),
+        let again = |trace: &TraceFile| match asked {
+            TraceAsked::Read(of) => trace.again(of).cloned(),
             TraceAsked::Named { .. } => None,
         };
-        let part = named.iter().position(|(_, part)| part.as_ref().is_ok_and(|it| again(it).is_some()));
-        let whole = named.iter().position(|(whole, _)| again(whole).is_some());
-        let traced = match (part, whole) {
-            (Some(at), _) => {
-                let part = named[at].1.as_ref().ok();
-                replays.files.extend(part.iter().flat_map(|it| &it.files).cloned());
-                part.and_then(again)
-            }
-            (None, Some(at)) => again(&named[at].0),
-            (None, None) => None,
-        };
-        if let Some(traced) = traced {
+        if let Some((traced, files)) = parts.iter().find_map(|(trace, files)| Some((again(trace)?, files))) {
+            replays.files.extend_from_slice(files);
             compare.trace = Some(TraceAsked::Read(traced));
             continue;
         }
         // Why a part could not be had is the reason, where it was asked for.
-        let why = named.into_iter().find_map(|(_, part)| part.err());
         return Err(UsageError(match (why, files.is_empty(), several) {
             (Some(why), ..) => format!("{why:#}"),
             (None, true, _) => format!(
@@ -199,9 +194,7 @@ pub fn reopen(
             UsageError(format!("the run {run} replays no trace, so --trace has no effect; leave it out")).into()
         );
     }
-    for (whole, part) in named {
-        replays.traces.extend(whole.traces.into_iter().chain(part.into_iter().flat_map(|it| it.traces)));
-    }
+    replays.traces = parts.into_iter().map(|(trace, _)| trace).collect();
     replays.files.sort();
     replays.files.dedup();
     Ok(replays)

@@ -1,7 +1,7 @@
 //! A trace as a file that was named: opened once, read through that descriptor, known by its digest.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     fs::File,
     io::{BufReader, Write},
     path::{Component, Path, PathBuf},
@@ -144,40 +144,37 @@ impl TraceFile {
     }
 
     /// The accesses of the files that were found alone, as a trace of its own, in which a file is called by where it is, and
-    /// two names of one file are one. The same trace where that changes nothing.
+    /// two names of one file are one. Nothing where that would be the same trace.
     ///
     /// # Errors
     /// A file that was found has become too short for its accesses. As `made` and `accesses`.
-    pub fn of_found(self, found: &BTreeMap<String, PathBuf>) -> Result<TraceFile> {
-        let mut table: Vec<TracedFile> = Vec::new();
-        let mut places = Vec::new();
-        let (mut is_same, mut ends) = (true, Vec::new());
+    pub fn of_found(&self, found: &BTreeMap<String, PathBuf>) -> Result<Option<TraceFile>> {
+        let (mut table, mut known) = (Vec::new(), HashMap::new());
+        let (mut places, mut is_same) = (Vec::new(), true);
         for (file, of) in self.header.files.iter().zip(&self.files) {
             let path = found.get(&file.path).and_then(|it| it.to_str()).filter(|_| of.accesses > 0);
             is_same &= of.accesses == 0 || path == Some(file.path.as_str());
-            places.push(path.map(|path| match table.iter().position(|it| it.path == path) {
-                Some(known) => {
-                    is_same = false;
-                    known
+            if let Some(path) = path {
+                let bytes = std::fs::metadata(path).with_context(|| format!("cannot look at {path}"))?.len();
+                if bytes < of.end_bytes {
+                    bail!(
+                        "the trace reads up to byte {} of {path}, which has {}: it was recorded of a larger file",
+                        of.end_bytes,
+                        schema::Bytes(bytes).exact()
+                    );
                 }
-                None => {
-                    table.push(TracedFile { path: path.into(), ..file.clone() });
-                    table.len() - 1
-                }
-            }));
-            ends.extend(path.map(|path| (path.to_string(), of.end_bytes)));
-        }
-        for (path, end) in ends {
-            let bytes = std::fs::metadata(&path).with_context(|| format!("cannot look at {path}"))?.len();
-            if bytes < end {
-                bail!(
-                    "the trace reads up to byte {end} of {path}, which has {}: it was recorded of a larger file",
-                    schema::Bytes(bytes).exact()
-                );
             }
+            places.push(path.map(|path| {
+                let place = *known.entry(path).or_insert(table.len());
+                match place == table.len() {
+                    true => table.push(TracedFile { path: path.into(), ..file.clone() }),
+                    false => is_same = false,
+                }
+                place
+            }));
         }
         if is_same {
-            return Ok(self);
+            return Ok(None);
         }
         let accesses = self.accesses()?;
         let kept = accesses.iter().filter_map(|it| Some(Access { file: places[it.file as usize]? as u32, ..*it }));
@@ -185,7 +182,8 @@ impl TraceFile {
         let mut left_out = self.header.left_out;
         left_out.other_files = left_out.other_files.saturating_add((accesses.len() - kept.len()) as u64);
         let Header { coverage, ref run, ref recorder, .. } = self.header;
-        TraceFile::made(&Header { coverage, run: run.clone(), ..Header::new(recorder, table, left_out) }, &kept)
+        let header = Header { coverage, run: run.clone(), ..Header::new(recorder, table, left_out) };
+        TraceFile::made(&header, &kept).map(Some)
     }
 
     /// What a run replayed, if this is its trace.
@@ -291,20 +289,18 @@ mod tests {
         let [here, there] = ["here", "there"].map(|it| folder.path().join(it));
         std::fs::write(&here, [0; 200]).unwrap();
         let found = |names: &[&str]| names.iter().map(|it| (it.to_string(), here.clone())).collect();
-        let some = made(&accesses).of_found(&found(&["/c"])).unwrap();
+        let some = made(&accesses).of_found(&found(&["/c"])).unwrap().unwrap();
         assert_eq!(some.header.files.iter().map(|it| Path::new(&it.path)).collect::<Vec<_>>(), [here.as_path()]);
         assert_eq!(some.accesses().unwrap(), [Access::call(0, 100, 7), Access::call(0, 0, 1)]);
         assert_eq!((some.header.left_out.other_files, some.of_all().unwrap().accesses), (2, 2));
         let mut full = made(&accesses);
         full.header.left_out.other_files = u64::MAX;
-        assert_eq!(full.of_found(&found(&["/c"])).unwrap().header.left_out.other_files, u64::MAX);
+        assert_eq!(full.of_found(&found(&["/c"])).unwrap().unwrap().header.left_out.other_files, u64::MAX);
         // Two names of one file are one file.
-        let both = made(&accesses).of_found(&found(&["/a", "/c"])).unwrap();
+        let both = made(&accesses).of_found(&found(&["/a", "/c"])).unwrap().unwrap();
         assert_eq!((both.of_all().unwrap().files, both.of_all().unwrap().accesses), (1, 4));
         // What already is so is no other trace.
-        let digest = both.digest.clone();
-        let name = here.to_str().unwrap();
-        assert_eq!(both.of_found(&found(&[name])).unwrap().digest, digest);
+        assert!(both.of_found(&found(&[here.to_str().unwrap()])).unwrap().is_none());
         std::fs::write(&here, [0; 50]).unwrap();
         assert!(made(&accesses).of_found(&found(&["/c"])).is_err(), "it became too short");
         let gone = [("/c".to_string(), there)].into_iter().collect();

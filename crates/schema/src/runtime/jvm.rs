@@ -63,7 +63,6 @@ const METHODS: &[MethodSpec] = &[
     MethodSpec {
         options: &[CHARSET, MEANWHILE, JDK],
         from_start: true,
-        replays_several: false,
         ..reads(
             "reader-lines",
             "BufferedReader.readLine: every line decoded and made a String; for scans that count lines",
