@@ -139,25 +139,25 @@ pub fn reopen(
     let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
     // Parts before wholes; and why a part cannot be had.
     let (mut parts, mut wholes, mut why) = (Vec::new(), Vec::new(), None);
-    for file in files {
+    for (place, file) in files.iter().enumerate() {
         let trace = TraceFile::open(file).map_err(usage)?;
         warn_of_gaps(&trace);
         let found = found(&trace);
         match if found.is_empty() { Ok(None) } else { trace.of_found(&found) } {
-            Ok(None) => wholes.push((trace, unique(found))),
+            Ok(None) => wholes.push((place, trace, unique(found))),
             Ok(Some(part)) => {
-                parts.push((part, unique(found)));
-                wholes.push((trace, Vec::new()));
+                parts.push((place, part, unique(found)));
+                wholes.push((place, trace, Vec::new()));
             }
             Err(error) => {
                 why = why.or(Some(error));
-                wholes.push((trace, Vec::new()));
+                wholes.push((place, trace, Vec::new()));
             }
         }
     }
     parts.extend(wholes);
     let mut replays = Replays::default();
-    let mut replays_any = false;
+    let (mut replays_any, mut used) = (false, BTreeSet::new());
     for compare in &mut experiment.comparisons {
         let Some(asked) = &compare.trace else { continue };
         replays_any = true;
@@ -169,7 +169,9 @@ pub fn reopen(
             TraceAsked::Read(of) => trace.again(of).cloned(),
             TraceAsked::Named { .. } => None,
         };
-        if let Some((traced, files)) = parts.iter().find_map(|(trace, files)| Some((again(trace)?, files))) {
+        let known = { parts.iter() }.find_map(|(place, trace, files)| Some((place, again(trace)?, files)));
+        if let Some((place, traced, files)) = known {
+            used.insert(*place);
             replays.files.extend_from_slice(files);
             compare.trace = Some(TraceAsked::Read(traced));
             continue;
@@ -194,7 +196,12 @@ pub fn reopen(
             UsageError(format!("the run {run} replays no trace, so --trace has no effect; leave it out")).into()
         );
     }
-    replays.traces = parts.into_iter().map(|(trace, _)| trace).collect();
+    if let Some((_, unused)) = files.iter().enumerate().find(|(place, _)| !used.contains(place)) {
+        let why =
+            format!("the run {run} does not replay the trace {}, so it has no effect; leave it out", unused.display());
+        return Err(UsageError(why).into());
+    }
+    replays.traces = parts.into_iter().map(|(_, trace, _)| trace).collect();
     replays.files.sort();
     replays.files.dedup();
     Ok(replays)

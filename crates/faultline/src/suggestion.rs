@@ -1,6 +1,11 @@
 //! What `run` prints without a target: what could be measured in this folder, and by which command. Nothing is measured.
 
-use std::{cmp::Reverse, fs, path::Path, time::Duration};
+use std::{
+    cmp::Reverse,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use lab::fixture;
 use rustix::fs::{Access, access};
@@ -11,6 +16,8 @@ use crate::output;
 /// What was asked for, but for the target.
 pub struct Asked<'a> {
     pub experiment: &'a Experiment,
+    /// In this folder, whose accesses would be replayed.
+    pub replayed: &'a [PathBuf],
     /// Of the test file.
     pub size: Option<u64>,
     pub budget: Duration,
@@ -28,23 +35,41 @@ pub fn show(asked: &Asked, folder: &Path) {
         false => "takes as long as the rounds that were asked for".into(),
     };
     let copies = if copies(asked.experiment) { ", and writes copies of it, which have no name" } else { "" };
-    let file = if needs_folder(asked) { None } else { largest(folder) };
+    let evicts = |what| match evicts(asked.experiment) {
+        true => format!("and evicts {what} from the page cache"),
+        false => "and evicts nothing".into(),
+    };
+    if !asked.replayed.is_empty() {
+        let (count, evicts) = (asked.replayed.len(), evicts("them"));
+        let about = format!("reads as the trace does, of whose files {count} are here, {evicts}{copies}; {takes}");
+        return line(asked, &["."], &about);
+    }
+    // A replay reads up to a byte that the file must have.
+    let least =
+        asked.experiment.comparisons.iter().filter_map(Compare::traced).map(|it| it.end_bytes).max().unwrap_or(1);
+    let file = if needs_folder(asked) { None } else { largest(folder).filter(|(_, bytes)| *bytes >= least) };
     if let Some((name, bytes)) = &file {
-        let evicts = if evicts(asked.experiment) { "and evicts it from the page cache" } else { "and evicts nothing" };
-        line(asked, name, &format!("reads the largest file here, {}, {evicts}{copies}; {takes}", Bytes(*bytes)));
+        let evicts = evicts("it");
+        line(asked, &[name], &format!("reads the largest file here, {}, {evicts}{copies}; {takes}", Bytes(*bytes)));
     }
     let may_write = access(folder, Access::WRITE_OK).is_ok();
     match asked.size.map_or_else(|| fixture::default_bytes(folder), Ok) {
-        Ok(bytes) if may_write => {
-            line(asked, ".", &format!("creates a test file of {}, and removes it{copies}; {takes}", Bytes(bytes)));
+        Ok(bytes) if may_write && (bytes >= least || asked.size.is_none()) => {
+            let size = Bytes(bytes.max(least));
+            let about = format!("creates a test file of {size}, and removes it{copies}; {takes}");
+            match bytes < least {
+                true => line(asked, &["--size", &least.to_string(), "."], &about),
+                false => line(asked, &["."], &about),
+            }
         }
-        _ if file.is_none() => line(asked, "FILE", "reads a file of yours"),
-        _ => {}
+        _ if file.is_some() => {}
+        _ if least > 1 => line(asked, &["FILE"], &format!("reads a file of yours of {} or more", Bytes(least))),
+        _ => line(asked, &["FILE"], "reads a file of yours"),
     }
 }
 
-fn line(asked: &Asked, target: &str, about: &str) {
-    let words: Vec<&str> = asked.words.iter().map(String::as_str).chain([target]).collect();
+fn line(asked: &Asked, target: &[&str], about: &str) {
+    let words: Vec<&str> = asked.words.iter().map(String::as_str).chain(target.iter().copied()).collect();
     output::note(&format!("  {}   # {about}", report::command_line(&words)));
 }
 

@@ -35,17 +35,43 @@ fn without_a_target_nothing_is_measured_and_the_largest_file_is_suggested_with_t
     assert_eq!(sandbox.saved(), None);
 }
 
-#[test]
-fn what_is_suggested_works() {
-    let sandbox = Sandbox::new();
-    sandbox.file("it's -- here", 1 << 20);
-    let output = sandbox.run(&["run", "--dry-run", "--state", "cached"]).expect(2);
+/// The command lines that are suggested for a dry run, each of which works.
+fn works(sandbox: &Sandbox, asked: &[&str]) -> Vec<String> {
+    let output = sandbox.run(&[&["run", "--dry-run", "--state", "cached"], asked].concat()).expect(2);
     for line in suggested(&output.stderr) {
         let line = line.replacen("faultline", env!("CARGO_BIN_EXE_faultline"), 1);
         let mut shell = std::process::Command::new("sh");
         let status = shell.args(["-c", &line]).current_dir(sandbox.path()).stdout(std::process::Stdio::null()).status();
         assert_eq!(status.unwrap().code(), Some(0), "{line}");
     }
+    suggested(&output.stderr).into_iter().map(String::from).collect()
+}
+
+#[test]
+fn what_is_suggested_works() {
+    let sandbox = Sandbox::new();
+    sandbox.file("it's -- here", 1 << 20);
+    assert_eq!(works(&sandbox, &[]).len(), 2);
+}
+
+#[test]
+fn what_is_suggested_for_a_trace_is_large_enough_for_its_accesses() {
+    let sandbox = Sandbox::new();
+    let trace = |name: &str, path: &str, offset: u64| {
+        let log = sandbox.write("log", format!("1 pread64(3<{path}>, \"x\", 10, {offset}) = 10\n"));
+        sandbox.run(&["trace", "import", &log, "-o", &sandbox.at(name)]).expect(0);
+        sandbox.at(name)
+    };
+    let file = sandbox.file("a large one", 1 << 20);
+    let [fits, exceeds] = [("small", 1000), ("large", 8 << 30)].map(|(name, offset)| trace(name, "/elsewhere", offset));
+    let ends =
+        |lines: Vec<String>| lines.iter().map(|it| it.rsplit_once(' ').unwrap().1.to_string()).collect::<Vec<_>>();
+    assert_eq!(ends(works(&sandbox, &["--trace", &fits])), ["one'", "."]);
+    let lines = works(&sandbox, &["--trace", &exceeds]);
+    assert!(lines.len() == 1 && lines[0].ends_with(&format!(" --size {} .", (8u64 << 30) + 10)), "{lines:?}");
+    // The files that it is of are here.
+    let here = trace("here", &file, 1000);
+    assert_eq!(ends(works(&sandbox, &["--trace", &here])), ["."]);
 }
 
 #[test]

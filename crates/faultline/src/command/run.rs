@@ -26,7 +26,8 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, usual);
     let Some(target) = &args.target else {
         let words = std::env::args_os().skip(1).map(|it| it.to_string_lossy().into_owned()).collect();
-        let asked = Asked { experiment: &experiment, size, budget, budget_binds, words };
+        let (experiment, replayed) = (&experiment, &files);
+        let asked = Asked { experiment, replayed, size, budget, budget_binds, words };
         suggestion::show(&asked, Path::new("."));
         return Ok(Exit::Usage);
     };

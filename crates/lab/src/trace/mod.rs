@@ -6,7 +6,7 @@ mod record;
 mod strace;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fmt,
     io::{BufRead, Read},
 };
@@ -19,6 +19,8 @@ pub use record::{NotRecorded, Recorded, Recording, record};
 
 /// No line of a log is longer.
 const LINE_BYTES_MAX: u64 = 1 << 20;
+/// So many files that were read are named where the one that is meant was not.
+const OTHERS_MAX: usize = 5;
 
 /// A log that was read.
 #[derive(Debug, PartialEq)]
@@ -177,15 +179,30 @@ impl<L: BufRead> Lines<L> {
 struct Found<'a> {
     /// All files where it is empty.
     only: &'a [String],
+    /// Those that are meant.
     files: Vec<TracedFile>,
     by_path: HashMap<String, u32>,
     accesses: Vec<Access>,
     left_out: LeftOut,
-    /// Of each file of the table.
-    counts: Vec<u64>,
+    /// Some of the other files that were read.
+    others: BTreeSet<String>,
+    /// Of all files.
+    mappings: u64,
 }
 
 impl Found<'_> {
+    /// Its place in the table; absent where it is not meant, and then its name is kept.
+    fn read_of(&mut self, path: &str) -> Result<Option<u32>, Wrong> {
+        if !self.is_meant(path) {
+            self.left_out.other_files += 1;
+            if self.others.len() < OTHERS_MAX && !self.others.contains(path) {
+                self.others.insert(path.into());
+            }
+            return Ok(None);
+        }
+        self.file(path).map(Some)
+    }
+
     fn file(&mut self, path: &str) -> Result<u32, Wrong> {
         if let Some(&known) = self.by_path.get(path) {
             return Ok(known);
@@ -195,7 +212,6 @@ impl Found<'_> {
         }
         let index = self.files.len() as u32;
         self.files.push(TracedFile { path: path.into(), ..TracedFile::default() });
-        self.counts.push(0);
         self.by_path.insert(path.into(), index);
         Ok(index)
     }
@@ -205,12 +221,7 @@ impl Found<'_> {
     }
 
     fn read(&mut self, path: &str, offset: u64, bytes: u64) -> Result<(), Wrong> {
-        let file = self.file(path)?;
-        self.counts[file as usize] += 1;
-        if !self.is_meant(path) {
-            self.left_out.other_files += 1;
-            return Ok(());
-        }
+        let Some(file) = self.read_of(path)? else { return Ok(()) };
         if self.accesses.len() as u64 == ACCESSES_MAX {
             return Err(Wrong::TooMany);
         }
@@ -220,18 +231,20 @@ impl Found<'_> {
 
     /// Where it was read is not known.
     fn unplaced(&mut self, path: &str) -> Result<(), Wrong> {
-        let file = self.file(path)?;
-        self.counts[file as usize] += 1;
-        match self.is_meant(path) {
-            true => self.left_out.unknown_offset += 1,
-            false => self.left_out.other_files += 1,
+        if self.is_meant(path) {
+            self.left_out.unknown_offset += 1;
+        } else {
+            self.read_of(path)?;
         }
         Ok(())
     }
 
     fn mapped(&mut self, path: &str) -> Result<(), Wrong> {
-        let file = self.file(path)?;
-        self.files[file as usize].mappings += 1;
+        self.mappings += 1;
+        if self.is_meant(path) {
+            let file = self.file(path)?;
+            self.files[file as usize].mappings += 1;
+        }
         Ok(())
     }
 
@@ -241,12 +254,11 @@ impl Found<'_> {
             if self.left_out.unknown_offset > 0 {
                 return Err(Wrong::NoOffset { reads: self.left_out.unknown_offset });
             }
-            let mappings = self.files.iter().map(|it| it.mappings).sum();
-            let read = self.files.iter().zip(&self.counts).filter(|(_, count)| **count > 0);
-            let others: Vec<String> = read.map(|(file, _)| file.path.clone()).take(5).collect();
             return Err(match self.only.first() {
-                Some(path) if !others.is_empty() => Wrong::NotRead { path: path.clone(), others },
-                _ => Wrong::Empty { mappings },
+                Some(path) if !self.others.is_empty() => {
+                    Wrong::NotRead { path: path.clone(), others: self.others.into_iter().collect() }
+                }
+                _ => Wrong::Empty { mappings: self.mappings },
             });
         }
         let mut places = vec![None; self.files.len()];

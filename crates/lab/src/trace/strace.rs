@@ -116,7 +116,9 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
         if text.starts_with("+++") || text.starts_with("---") {
             is_known = true;
         } else if let Some(begun) = text.strip_suffix("<unfinished ...>") {
-            unfinished.insert(thread, begun.trim_end().to_string());
+            // The space behind a comma is that of the arguments, which the other half begins without.
+            let begun = begun.trim_end();
+            unfinished.insert(thread, if begun.ends_with(',') { format!("{begun} ") } else { begun.into() });
             is_known = true;
         } else if let Some((_, rest)) = text.strip_prefix("<... ").and_then(|it| it.split_once(" resumed>")) {
             is_known = true;

@@ -75,7 +75,24 @@ fn a_seek_of_32_bits_sets_the_position() {
                1 read(3</d/a>, \"x\", 10) = 10\n";
     let imported = of(log).unwrap();
     assert_eq!((accesses(&imported), imported.header.left_out), (vec![(0, 8192, 10)], LeftOut::default()));
+    let halves =
+        log.replace("8192, [8192]", "8192,  <unfinished ...>\n2 +++ exited with 0 +++\n1 <... _llseek resumed>[8192]");
+    assert_eq!(of(&halves).unwrap(), imported);
     assert!(of("1 _llseek(3</d/a>, 8192, 0x7ffe, SEEK_SET) = 0\n").is_err());
+}
+
+#[test]
+fn only_files_that_are_meant_count_towards_the_most_that_a_trace_may_have() {
+    let read = |path: &str| format!("1 pread64(3<{path}>, \"x\", 10, 0) = 10\n");
+    let mapped = "1 mmap(NULL, 1, PROT_READ, MAP_SHARED, 3</lib>, 0) = 0x7f\n";
+    let log: String = (0..FILES_MAX).map(|it| read(&format!("/others/{it}"))).collect();
+    let log = log + &read("/meant") + mapped;
+    assert_eq!(of(&log).unwrap_err().wrong, Wrong::TooManyFiles);
+    let one = import(log.as_bytes(), &["/meant".into()]).unwrap();
+    assert_eq!((accesses(&one), one.header.left_out.other_files), (vec![(0, 0, 10)], FILES_MAX as u64));
+    let others = (0..OTHERS_MAX).map(|it| format!("/others/{it}")).collect();
+    let path = "/absent".to_string();
+    assert_eq!(import(log.as_bytes(), &[path.clone()]).unwrap_err().wrong, Wrong::NotRead { path, others });
 }
 
 #[test]
