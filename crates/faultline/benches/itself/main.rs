@@ -31,6 +31,10 @@ const CONTROL_RUNS: u64 = 5;
 const SEED: u64 = 7;
 
 fn main() -> Result<()> {
+    // Cargo adds an option of its own.
+    if let Some(option) = std::env::args().skip(1).find(|it| it.starts_with('-') && it != "--bench") {
+        bail!("{option} is no option; `cargo xtask` without words says what can be measured");
+    }
     let folder = tempfile::tempdir()?;
     let tool = PathBuf::from(env!("CARGO_BIN_EXE_faultline"));
     let bare = folder.path().join("bare");
@@ -43,7 +47,6 @@ fn main() -> Result<()> {
     let file = folder.path().join("file");
     std::fs::write(&file, noise(FILE_BYTES))?;
 
-    // Cargo adds an option of its own.
     match std::env::args().skip(1).find(|it| !it.starts_with('-')).as_deref() {
         Some("loops") => return against_bare_loop(&tool, &bare, &file).map(|table| print!("{table}")),
         Some("observe") => return observe::table(&tool, &reader, &file).map(|table| print!("{table}")),
@@ -69,7 +72,8 @@ fn main() -> Result<()> {
             return stalls::table(&tool, folder.path(), &file, shown.as_deref()).map(|table| print!("{table}"));
         }
         Some("probes") => return probes::table(&tool, &file).map(|table| print!("{table}")),
-        _ => {}
+        Some(other) => bail!("{other} is no table; `cargo xtask` without words says which there are"),
+        None => {}
     }
     let mut page = String::from(
         "# Benchmarks of faultline itself\n\nWritten by `cargo xtask bench`; every figure is from one session on the machine below.\n\n",
