@@ -257,6 +257,8 @@ pub struct AdviseArgs {
     /// Cache state of the file when the command starts: cold, cached; cold is checked against cached, which is measured too
     #[arg(long, value_delimiter = ',', value_name = "STATE,…", default_value = "cold,cached", value_parser = cold_or_cached)]
     pub state: Vec<State>,
+    #[arg(long, value_delimiter = ',', value_name = "FILL,…", default_value = "sequential", help = fills(), value_parser = filled(), hide_possible_values = true)]
+    pub fill: Vec<Fill>,
     /// The command with a switch of its own set, measured beside what is predicted (repeatable); one line, without a shell
     #[arg(long, value_name = "COMMAND", value_parser = not_blank, conflicts_with = "once")]
     pub switch: Vec<String>,

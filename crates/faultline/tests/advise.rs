@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs};
 
 use schema::{
-    State, Workload,
+    Fill, State, Workload,
     advice::{AdviceReason, AdviceVerdict},
     advised::{Advised, Group, Reach},
     findings::Document,
@@ -88,6 +88,38 @@ fn a_command_is_measured_beside_replays_of_its_trace_from_the_same_states() {
     assert_eq!(again.findings.advice, findings.advice);
     let text = fs::read_to_string(saved).unwrap();
     assert!(!text.contains("q.trace"), "a record names the digest, and no file of a trace");
+}
+
+#[test]
+fn the_files_as_they_are_found_are_measured_first_and_beside_another_fill() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let command = ["cksum", &file];
+    let output = advise(&sandbox, &["--state=cached", "--fill=found,random", "--trace", &trace, &file], &command);
+    let document = output.document();
+    if !is_possible(&document) {
+        return;
+    }
+    let fills: Vec<_> = document.findings.advice.iter().map(|it| (it.state, it.fill)).collect();
+    assert_eq!(fills, [(State::Cached, Some(Fill::Found)), (State::Cached, Some(Fill::Random))], "{output:#?}");
+    let condition = |cell: usize| &document.record.conditions[document.record.cells[cell].condition];
+    let is_found = document.record.fills.iter().any(|it| it.fill == Some(Fill::Found));
+    assert!(!is_found || condition(document.record.samples[0].cell).fill() == Some(Fill::Found));
+    // What the recording brings in was not found.
+    let large = sandbox.file("large", 4 << 20);
+    let file = fs::File::open(&large).unwrap();
+    file.sync_all().unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let options = ["advise", "--fill=found", "--state=cached", "--rounds=2", "--budget=5m", "--"];
+    let refused = sandbox.run(&[&options[..], &[&reader(), "read", &large, "65536", "64"]].concat());
+    let is_watched = refused.status.code() == Some(2);
+    if !is_watched {
+        println!("skipped: the file was in the page cache, or who reads it cannot be watched: {}", refused.stderr);
+        return;
+    }
+    assert!(refused.stderr.contains("found"), "{refused:#?}");
+    // Its pages are recorded after an eviction, so that they are no longer as they were.
+    sandbox.run(&["advise", "--fill=found", "--", &reader(), "map", &large]).expect(2).says(&["--trace"]);
 }
 
 #[test]

@@ -131,6 +131,13 @@ pub fn gate_checked(gate: &Gate) -> String {
     if gate.unsure > 0 {
         let _ = write!(text, "; the interval of {} contains the limit", gate.unsure);
     }
+    if gate.other_sizes > 0 {
+        let _ = write!(
+            text,
+            "; of {} the passes of one side are far larger than those of the other, on which a ratio may hang",
+            gate.other_sizes
+        );
+    }
     let lacking = gate.breaches.iter().filter(|it| matches!(it.cause, BreachCause::NotCompared { .. })).count();
     if lacking > 0 {
         let _ = write!(text, "; {lacking} cell{} could not be checked", plural(lacking));
@@ -299,16 +306,14 @@ fn is_of_commands(versus: &RunComparison) -> bool {
 
 /// So many cells are named of which the passes were of very different sizes.
 const SIZES_NAMED: usize = 4;
-/// Below this factor the planner's choice is as good as the same.
-const OTHER_SIZE: f64 = 2.0;
 
 /// Of which cells one run's passes were far larger than the other's: what a block costs may hang on that.
 pub(crate) fn sizes(versus: &RunComparison) -> Option<String> {
     let labels = labels(versus);
-    let apart = |a: u64, b: u64| a.max(b) as f64 >= OTHER_SIZE * a.min(b).max(1) as f64;
     let line = |it: &SharedCell| {
-        let [first, second] = it.sizes?;
-        let is_far = apart(first.ops, second.ops) || apart(first.range.bytes, second.range.bytes);
+        // An execution of a command is of no blocks.
+        let [first, second] = it.sizes.filter(|_| !it.condition.is_of_commands())?;
+        let is_far = first.is_far_from(&second);
         let described = |it: &PassSize| {
             format!(
                 "{} blocks in a range of {}",

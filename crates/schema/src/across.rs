@@ -188,6 +188,21 @@ pub struct PassSize {
     pub range: Span,
 }
 
+impl PassSize {
+    /// Below this factor the planner's choice is as good as the same.
+    const OTHER: f64 = 2.0;
+
+    pub fn of(condition: &Condition) -> PassSize {
+        PassSize { ops: condition.ops, range: condition.range }
+    }
+
+    /// Of passes that differ so much one may say of a block what the other does not.
+    pub fn is_far_from(&self, other: &PassSize) -> bool {
+        let apart = |a: u64, b: u64| a.max(b) as f64 >= PassSize::OTHER * a.min(b).max(1) as f64;
+        apart(self.ops, other.ops) || apart(self.range.bytes, other.range.bytes)
+    }
+}
+
 /// What two arms were to each other, in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SharedAnswer {

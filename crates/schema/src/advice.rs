@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConditionId, State, estimate::Estimate, reason::Reason};
+use crate::{ConditionId, Fill, State, estimate::Estimate, reason::Reason};
 
-/// About one file and one state.
+/// About one file, one state and one fill.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
     /// Of the replay.
@@ -15,6 +15,9 @@ pub struct Advice {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub files: u64,
     pub state: State,
+    /// How the page cache was filled; of states that begin with the pages in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<Fill>,
     pub verdict: AdviceVerdict,
     /// The arm to take, by its name; only of `switch`.
     pub to: Option<String>,
@@ -147,9 +150,10 @@ pub enum Effort {
 pub enum Grade {
     /// It was replayed, and the program's own switch was measured.
     A,
-    /// It was replayed.
+    /// It was replayed, and in one of the states the replay takes neither more nor less than the program.
     B,
-    /// It was replayed, and the replay could be held against the program on one side only.
+    /// It was replayed, and the replay could be held against the program on one side only, or of a trace that lacks accesses, or
+    /// no rule explains it, or the program's own switch shows that replays are off.
     C,
     /// From the pattern alone.
     D,
@@ -320,7 +324,7 @@ pub enum How {
 }
 
 /// What to know before a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdviceCaveat {
     /// SIGBUS, resident memory, shootdowns, nothing asynchronous.
@@ -333,6 +337,8 @@ pub enum AdviceCaveat {
     WholePages,
     /// The self-check shows only that the replay claims no more than the program spends.
     OneSidedCheck,
+    /// The trace has such a share of the accesses.
+    Incomplete { coverage: f64 },
     /// The program's own switch gains more or less than its replay said.
     SwitchApart,
     /// So many mapped files are too small for their pages to be recorded: that all of each is touched is an assumption.
@@ -381,6 +387,8 @@ pub struct AdviceSelfCheck {
     pub id: ConditionId,
     pub file: String,
     pub state: State,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<Fill>,
     pub by: CheckedBy,
     /// What `by` says of an execution and of a replay: nanoseconds, or a number of faults.
     pub program: Option<f64>,

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{State, counted::Bin};
+use crate::{Fill, State, counted::Bin};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Advised {
@@ -14,6 +14,9 @@ pub struct Advised {
     pub group: Option<Group>,
     /// What is asked about. Others are measured for the self-check alone.
     pub states: Vec<State>,
+    /// Of state `cached`. Empty in older records, which have the sequential one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fills: Vec<Fill>,
     /// Of the trace, what recorded it, and which share of the program's accesses it has.
     pub digest: String,
     pub recorder: String,

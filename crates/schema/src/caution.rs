@@ -26,6 +26,15 @@ pub enum Caution {
         arm: Option<String>,
         reason: Option<Reason>,
     },
+    /// What was written was to be on the device, but it is unknown how much of it was for one arm, or for both, and why.
+    UnseenOnDevice {
+        arm: Option<String>,
+        reason: Option<Reason>,
+    },
+    /// The same, and of both arms less arrived than they wrote; the share of the one of which more did.
+    LittleOnDevice {
+        share: f64,
+    },
     /// Much more came from the device than was reached.
     Amplified {
         arm: String,

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Fill, trace::Traced, units::expected};
 
+/// Random reads of a part as large as this cost what they cost in the whole file.
+const DENSE_LEAST_OPS: u64 = 1000;
+
 /// A closed set of words that are written the same in TOML, JSON, on the command line and in reports.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal : $about:literal),+ $(,)? }) => {
@@ -300,6 +303,32 @@ impl Condition {
     /// It is of commands: there is no block, no consume and no thread that faultline could say anything about.
     pub fn is_of_commands(&self) -> bool {
         self.workload.kind() == WorkloadKind::Command
+    }
+
+    /// Blocks that a scan of the whole window reads.
+    pub fn blocks_in_range(&self) -> u64 {
+        self.range.bytes.div_ceil(self.block_bytes.max(1)).max(1)
+    }
+
+    /// How many blocks a pass has of those that were asked for. A scan and an append end where their window does: what is
+    /// written once more is overwritten, and not appended. A pass that overwrites or updates may go over its window repeatedly:
+    /// some programs do.
+    pub fn covered_ops(&self, asked: u64) -> u64 {
+        match matches!(self.workload, Workload::Scan | Workload::Append) {
+            true => asked.max(1).min(self.blocks_in_range()),
+            false => asked.max(1),
+        }
+    }
+
+    /// How many reads share a fault depends on how densely they lie. Where a pass of so many random reads of a file has a part
+    /// of it, it makes as many of them as would come to that part.
+    pub fn dense_ops(&self, asked: u64) -> u64 {
+        if self.state != State::Cached || self.workload != Workload::Random {
+            return asked;
+        }
+        let share = self.range.bytes as f64 / self.file_bytes.max(1) as f64;
+        let here = (asked as f64 * share.min(1.0)).round() as u64;
+        here.max(DENSE_LEAST_OPS.min(asked))
     }
 
     /// How the page cache was filled; nothing where it was not.

@@ -70,6 +70,9 @@ pub struct Gate {
     pub absolute: u32,
     /// Of the checked, cells whose interval lies on both sides of the limit.
     pub unsure: u32,
+    /// Of the checked, cells of which one side's passes are far larger than the other's, as the planner chose.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub other_sizes: u32,
     /// The checked cell that went furthest in the forbidden direction.
     pub largest: Option<Change>,
     pub breaches: Vec<Breach>,
@@ -79,6 +82,10 @@ pub struct Gate {
     /// Runs that ended early, by their ids, and why: their cells may have fewer rounds than were wanted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub partial: BTreeMap<String, String>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Gate {

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Consume, Durability, Skip, State, Workload, conclusion::Conclusion, estimate::Estimate, experiment::Metric,
-    no_cost::NoCost, reading::Reading,
+    Beside, Consume, Durability, Skip, State, Workload, conclusion::Conclusion, condition::nothing_beside,
+    estimate::Estimate, experiment::Metric, no_cost::NoCost, reading::Reading,
 };
 
 /// Names of arms are as in sentences: without their runtime where all have the same one.
@@ -278,6 +278,8 @@ pub struct Noisy {
     pub state: State,
     pub durability: Durability,
     pub throttled: bool,
+    #[serde(default = "nothing_beside", skip_serializing_if = "Beside::is_nothing")]
+    pub beside: Beside,
 }
 
 /// Why passes of one cell were not all the same work: above all, a file that changed meanwhile.

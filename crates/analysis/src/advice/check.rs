@@ -95,6 +95,11 @@ impl Checked {
         Some(ratio - 1.0).filter(|it| it.is_finite())
     }
 
+    /// From below and from above.
+    pub(super) fn passed_on_two_sides(&self) -> bool {
+        !self.by.is_one_sided() && self.passed()
+    }
+
     /// More rounds might show that it is the program after all.
     pub(super) fn is_open(&self) -> bool {
         self.ratio.is_some_and(|it| it.ci_low <= 1.0 + MOST && it.ci_high >= 1.0 - MOST)

@@ -65,8 +65,14 @@ fn of_most<T>(all: impl Iterator<Item = T>, gain: impl Fn(&T) -> Option<Estimate
 /// Why there is no verdict, and what would help.
 type Open = (AdviceReason, Settles);
 
-pub(super) fn judge(found: &Found, checks: &[(State, Option<Checked>)], commands: &[CommandFinding]) -> Advice {
-    let advice = by_replays(found, checks, commands);
+/// `is_two_sided`: in some state the replay was shown to take neither more nor less than the program.
+pub(super) fn judge(
+    found: &Found,
+    checked: Option<&Checked>,
+    is_two_sided: bool,
+    commands: &[CommandFinding],
+) -> Advice {
+    let advice = by_replays(found, checked, is_two_sided, commands);
     let why_open = match advice.verdict {
         AdviceVerdict::Unknown => advice.because.clone(),
         AdviceVerdict::Switch | AdviceVerdict::NoDifference => Vec::new(),
@@ -92,7 +98,7 @@ pub(super) fn judge(found: &Found, checks: &[(State, Option<Checked>)], commands
     }
 }
 
-fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[CommandFinding]) -> Advice {
+fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, commands: &[CommandFinding]) -> Advice {
     let recorded = found.recorded();
     let known = is_known(found);
     // What the replay of a part of its accesses takes bounds nothing.
@@ -103,7 +109,8 @@ fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[Co
         id: found.view().id,
         file: found.advised.file.clone(),
         files: found.advised.group.as_ref().map_or(1, |it| it.files),
-        state: found.state,
+        state: found.start.state,
+        fill: found.start.fill,
         verdict: AdviceVerdict::Unknown,
         to: None,
         code: AdviceCode::Unknown,
@@ -132,7 +139,6 @@ fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[Co
     if let Err(why) = known {
         return open(advice, why);
     }
-    let checked = checks.iter().find(|(state, _)| *state == found.state).and_then(|it| it.1.as_ref());
     if reading_at_most(found, commands).is_some_and(|it| it <= SMALL_SHARE) {
         return no_difference(advice, AdviceReason::SmallShare { share: SMALL_SHARE });
     }
@@ -145,7 +151,7 @@ fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[Co
     if let Some(share) = share.filter(|it| it.ci_high <= SMALL_SHARE) {
         return no_difference(advice, AdviceReason::SmallShare { share: share.ci_high });
     }
-    let grade = grade(found, checked, checks);
+    let grade = if is_two_sided && found.advised.coverage >= 1.0 { Grade::B } else { Grade::C };
     let (in_advance, all): (Vec<Candidate>, Vec<Candidate>) =
         all.into_iter().partition(|it| kind::is_in_advance(it.arm));
     let mut options: Vec<(AdviceOption, &Candidate)> =
@@ -164,7 +170,7 @@ fn by_replays(found: &Found, checks: &[(State, Option<Checked>)], commands: &[Co
             let (chosen, candidate) = options.remove(at);
             advice.also = options.into_iter().map(|it| it.0).collect();
             advice.also.sort_by(|a, b| a.effort.cmp(&b.effort).then(b.program.median.total_cmp(&a.program.median)));
-            advice.caveats = caveats(found, candidate.arm, grade);
+            advice.caveats = caveats(found, candidate.arm, is_two_sided);
             if is_apart {
                 advice.caveats.push(AdviceCaveat::SwitchApart);
             }
@@ -293,23 +299,12 @@ fn reading_at_most(found: &Found, commands: &[CommandFinding]) -> Option<f64> {
     }
 }
 
-/// Without a switch.
-fn grade(found: &Found, checked: Option<&Checked>, checks: &[(State, Option<Checked>)]) -> Grade {
-    let is_two_sided = |it: &Checked| !it.by.is_one_sided() && it.passed();
-    let both_sides =
-        checked.is_some_and(is_two_sided) || checks.iter().filter_map(|it| it.1.as_ref()).any(is_two_sided);
-    match both_sides && found.advised.coverage >= 1.0 {
-        true => Grade::B,
-        false => Grade::C,
-    }
-}
-
 fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
     let Some(program) = &found.program else { return Vec::new() };
     let recorded = found.recorded();
     let brought_in_bytes = found.view().recorded.count("device_read_bytes");
     let evidence = Evidence {
-        state: found.state,
+        state: found.start.state,
         recorded,
         pattern: &found.advised.pattern,
         group: found.advised.group.as_ref(),
@@ -450,7 +445,7 @@ fn best(options: &[(AdviceOption, &Candidate)], is_apart: bool) -> Option<usize>
     first.map(|it| it.0)
 }
 
-fn caveats(found: &Found, arm: &Arm, grade: Grade) -> Vec<AdviceCaveat> {
+fn caveats(found: &Found, arm: &Arm, is_two_sided: bool) -> Vec<AdviceCaveat> {
     let (from, advised) = (found.recorded(), found.advised);
     let threads = advised.pattern.threads;
     let (files, opens, whole) = advised.group.as_ref().map_or((1, 1, 0), |it| (it.files, it.opens, it.touched_whole));
@@ -460,7 +455,8 @@ fn caveats(found: &Found, arm: &Arm, grade: Grade) -> Vec<AdviceCaveat> {
         (from.maps(), AdviceCaveat::WholePages),
         (whole > 0, AdviceCaveat::TouchedWhole { files: whole }),
         (opens > files, AdviceCaveat::OpenedAgain { opens, files }),
-        (grade == Grade::C, AdviceCaveat::OneSidedCheck),
+        (!is_two_sided, AdviceCaveat::OneSidedCheck),
+        (advised.coverage < 1.0, AdviceCaveat::Incomplete { coverage: advised.coverage }),
         (threads > 1, AdviceCaveat::Threads { threads }),
         (true, AdviceCaveat::ThisMachine),
     ];

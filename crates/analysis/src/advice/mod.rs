@@ -9,7 +9,7 @@ mod kind;
 mod rules;
 
 use schema::{
-    Arm, Consume, State, Workload,
+    Arm, Condition, Consume, Fill, State, Workload,
     advice::{Advice, AdviceSelfCheck},
     advised::Advised,
     findings::{CommandFinding, Estimate, Verdict},
@@ -26,36 +26,58 @@ use crate::{
 use check::Checked;
 use gains::Series;
 
-/// For each state that was asked about: what to change, and whether the replay is the program.
+/// For each state and each fill that was asked about: what to change, and whether the replay is the program.
 pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<AdviceSelfCheck>) {
     let Some(advised) = run.record.advised.as_deref() else { return Default::default() };
-    let found = |state: State| Found::of(run, advised, state);
-    let [mut cold, cached] = [State::Cold, State::Cached].map(found);
-    if let Some(cold) = &mut cold {
-        cold.in_memory = cached.as_ref().and_then(InMemory::of);
+    let mut starts: Vec<Start> = Vec::new();
+    for start in run.record.conditions.iter().map(Start::of) {
+        if !starts.contains(&start) {
+            starts.push(start);
+        }
     }
-    let both = [cold.as_ref(), cached.as_ref()];
+    let found = |start: Start| Found::of(run, advised, start);
+    let cached: Vec<Found> = starts.into_iter().filter(|it| it.state == State::Cached).filter_map(found).collect();
+    // A cold start is a sequential one, and what it takes longer than cached is due to the device, and not to folios.
+    let usual = cached.iter().find(|it| it.start.fill == Some(Fill::Sequential));
+    let cold = found(Start { state: State::Cold, fill: None })
+        .map(|cold| Found { in_memory: usual.and_then(InMemory::of), ..cold });
     let check = |it: &Found| {
         let now = it.program.as_ref()?.now;
-        let cached = both[1].and_then(Found::times);
-        Some(Checked::of(it.state, run, [now, it.view().recorded], it.times()?, cached))
+        let usual = usual.and_then(Found::times);
+        Some(Checked::of(it.start.state, run, [now, it.view().recorded], it.times()?, usual))
     };
-    let checks: Vec<(State, Option<Checked>)> = both.into_iter().flatten().map(|it| (it.state, check(it))).collect();
-    let is_asked = |it: &&Found| advised.states.contains(&it.state);
-    let all: Vec<&Found> = both.into_iter().flatten().filter(is_asked).collect();
-    let advice = all.iter().map(|it| judge::judge(it, &checks, commands)).collect();
-    let checks = all.iter().filter_map(|it| {
-        let (_, checked) = checks.iter().find(|(state, _)| *state == it.state)?;
-        Some(it.finding(checked.as_ref()?))
-    });
+    let all: Vec<(&Found, Option<Checked>)> = cold.iter().chain(&cached).map(|it| (it, check(it))).collect();
+    // What was checked on two sides in one state speaks for all.
+    let is_two_sided = all.iter().filter_map(|it| it.1.as_ref()).any(Checked::passed_on_two_sides);
+    let is_asked = |it: &&(&Found, Option<Checked>)| {
+        let Start { state, fill } = it.0.start;
+        advised.states.contains(&state)
+            && (advised.fills.is_empty() || fill.is_none_or(|it| advised.fills.contains(&it)))
+    };
+    let asked = || all.iter().filter(is_asked);
+    let advice = asked().map(|(it, checked)| judge::judge(it, checked.as_ref(), is_two_sided, commands)).collect();
+    let checks = asked().filter_map(|(it, checked)| Some(it.finding(checked.as_ref()?)));
     (advice, checks.collect())
 }
 
-/// What was measured in one state.
+/// Where executions and replays begin.
+#[derive(Clone, Copy, PartialEq)]
+struct Start {
+    state: State,
+    fill: Option<Fill>,
+}
+
+impl Start {
+    fn of(condition: &Condition) -> Start {
+        Start { state: condition.state, fill: condition.fill() }
+    }
+}
+
+/// What was measured from one start.
 struct Found<'r, 'a> {
     run: &'r Run<'a>,
     advised: &'r Advised,
-    state: State,
+    start: Start,
     /// Absent where the command was left alone.
     program: Option<Program<'r, 'a>>,
     /// Of a state in which the device is waited for.
@@ -114,9 +136,9 @@ struct View<'r, 'a> {
 }
 
 impl<'r, 'a> Found<'r, 'a> {
-    fn of(run: &'r Run<'a>, advised: &'r Advised, state: State) -> Option<Found<'r, 'a>> {
-        let conditions = || run.record.conditions.iter().enumerate().filter(|(_, it)| it.state == state);
-        let is_replay = |it: &schema::Condition| {
+    fn of(run: &'r Run<'a>, advised: &'r Advised, start: Start) -> Option<Found<'r, 'a>> {
+        let conditions = || run.record.conditions.iter().enumerate().filter(|(_, it)| Start::of(it) == start);
+        let is_replay = |it: &Condition| {
             it.workload == Workload::Replay && it.trace.as_ref().is_some_and(|it| it.digest == advised.digest)
         };
         let replays = conditions().filter(|(_, it)| is_replay(it));
@@ -128,7 +150,7 @@ impl<'r, 'a> Found<'r, 'a> {
         let program = conditions().find(|(_, it)| it.is_of_commands()).and_then(|(index, _)| Program::of(run, index));
         let first = views.first()?;
         let noise = compare::noise::width_under(run, first.recorded.own).unwrap_or(0.0);
-        Some(Found { run, advised, state, program, in_memory: None, views, noise })
+        Some(Found { run, advised, start, program, in_memory: None, views, noise })
     }
 
     /// The one to go by.
@@ -180,7 +202,8 @@ impl<'r, 'a> Found<'r, 'a> {
         AdviceSelfCheck {
             id: self.view().id,
             file: self.advised.file.clone(),
-            state: self.state,
+            state: self.start.state,
+            fill: self.start.fill,
             by: checked.by,
             program: both.ok().map(|it| it[0]),
             replay: both.ok().map(|it| it[1]),

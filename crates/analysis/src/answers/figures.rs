@@ -50,7 +50,8 @@ fn cell<'a, 'r>(
         let of_variant = run.origin(cell.entry.condition).is_some_and(|origin| {
             origin.name.as_ref() == Some(&figure.compare) && origin.variant.is_none_or(|it| it == variant)
         });
-        of_variant && !cell.entry.control && cell.arm().name == name && figure.only.selects(cell.condition)
+        let is_meant = || figure.only.selects(run.origin(cell.entry.condition), cell.condition);
+        of_variant && !cell.entry.control && cell.arm().name == name && is_meant()
     });
     match &fits.collect::<Vec<&Cell>>()[..] {
         [] => Err(NotInRun::NoCondition.into()),

@@ -50,7 +50,7 @@ pub(crate) fn all(
             folio_orders: made.folio_orders.clone(),
             pages_per_fault: made.pages_per_fault,
             comparisons: own.clone(),
-            refill: refills.into_iter().flatten().min_by(|a, b| a.ops.total_cmp(&b.ops)),
+            refill: refills.into_iter().flatten().min_by(|a, b| a.passes.total_cmp(&b.passes)),
             not_judged: not_judged.into_iter().filter_map(Result::err).map(|it| *it).collect(),
         }
     };

@@ -57,7 +57,7 @@ fn claims_are_precise(record: &Record, condition: usize, cell: usize) -> bool {
     let asked = |claim: &&Claim| {
         claim.selections().any(|(name, only)| {
             (name.is_none() || name == origin.and_then(|it| it.name.as_deref()))
-                && only.selects(&record.conditions[condition])
+                && only.selects(origin, &record.conditions[condition])
         })
     };
     let mut asked = experiment.claims.iter().filter(|it| it.than.is_some() || it.is_across()).filter(asked).peekable();

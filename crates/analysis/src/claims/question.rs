@@ -171,7 +171,7 @@ impl<'a> Question<'a> {
                 Some(name) => origin?.name.as_deref() == Some(name),
                 None => true,
             };
-            if !named || !only.selects(it) {
+            if !named || !only.selects(origin, it) {
                 return None;
             }
             let cell = |arm: &str| cell_of(run, condition, origin, arm);
@@ -293,6 +293,13 @@ impl<'a> Question<'a> {
             Some(described) => (ClaimVerdict::Undecided, described.reason),
             None => (verdict, why),
         };
+        // A comparison knows of passes that are too small for the whole file; what is no comparison has to ask.
+        let too_small = || here.cells().find_map(|cell| confirm::too_small(run.record, cell.id.cell, 0));
+        let is_alone = compared.is_none() && DECIDED.contains(&verdict);
+        let (verdict, why) = match is_alone.then(too_small).flatten() {
+            Some(why) => (ClaimVerdict::Undecided, Some(why)),
+            None => (verdict, why),
+        };
         ClaimOutcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome }
     }
 
@@ -343,7 +350,7 @@ impl<'a> Question<'a> {
         let forks = || self.depends_on_fork(run, here, Some((there, estimate.median)));
         let open = match is_time {
             true => contradicted().or_else(too_small).or_else(forks).or_else(is_noise),
-            false => forks(),
+            false => too_small().or_else(forks),
         };
         match open {
             Some(why) => (

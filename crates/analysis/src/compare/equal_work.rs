@@ -23,7 +23,7 @@ use crate::{
 const COLD_SHARE: f64 = 0.90;
 
 /// Cold: two arms that both fall short do so alike when their shares are this close.
-const COLD_ALIKE: f64 = 0.10;
+const DEVICE_ALIKE: f64 = 0.10;
 
 /// More device bytes than this, per byte covered, are reported.
 const AMPLIFICATION: f64 = 4.0;
@@ -184,7 +184,7 @@ impl Both<'_, '_> {
         let cells = [self.baseline, self.arm].map(from_device);
         let short = |&(device, covered): &(f64, f64)| device < COLD_SHARE * covered;
         match cells {
-            [Some(a), Some(b)] if short(&a) && short(&b) && (a.0 / a.1 - b.0 / b.1).abs() <= COLD_ALIKE => {
+            [Some(a), Some(b)] if short(&a) && short(&b) && (a.0 / a.1 - b.0 / b.1).abs() <= DEVICE_ALIKE => {
                 work.warnings.push(Caution::LittleFromDevice { share: (a.0 / a.1).max(b.0 / b.1) });
             }
             [Some(a), Some(b)] if short(&a) || short(&b) => {
@@ -223,10 +223,27 @@ impl Both<'_, '_> {
         }
         let page_bytes = self.run.page_bytes();
         let on_device = |cell: &Cell| Some((cell.count("disk_write_bytes")?, cell.covered_bytes(page_bytes)?));
-        let (Some(a), Some(b)) = (on_device(self.baseline), on_device(self.arm)) else { return };
+        let (a, b) = match [self.baseline, self.arm].map(on_device) {
+            [Some(a), Some(b)] => (a, b),
+            [None, None] => {
+                let reading = self.baseline.reading("disk_write_bytes", SortedValues::median);
+                work.warnings.push(Caution::UnseenOnDevice { arm: None, reason: reading.why().cloned() });
+                return;
+            }
+            [seen, _] => {
+                let unseen = if seen.is_none() { self.names[0] } else { self.names[1] };
+                work.warnings.push(Caution::UnseenOnDevice { arm: Some(unseen.to_string()), reason: None });
+                return;
+            }
+        };
         let arrived = |(device, covered): (f64, f64)| device >= DURABLE_SHARE * covered;
-        if arrived(a) == arrived(b) {
-            return;
+        match (arrived(a), arrived(b)) {
+            (true, true) => return,
+            (false, false) if (a.0 / a.1 - b.0 / b.1).abs() <= DEVICE_ALIKE => {
+                work.warnings.push(Caution::LittleOnDevice { share: (a.0 / a.1).max(b.0 / b.1) });
+                return;
+            }
+            _ => {}
         }
         work.unequal.push(Difference::OnDevice {
             device_bytes: [a.0, b.0],

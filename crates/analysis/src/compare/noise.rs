@@ -82,8 +82,8 @@ pub(crate) fn leaves_open(run: &Run, finding: &Comparison) -> Option<Reason> {
 /// Why what lies within the noise floor of these conditions is undecided: a speedup, or a ratio of two conditions.
 pub(crate) fn is_within(ratio: bool, estimate: Estimate, conditions: &[&Condition], width: f64) -> Reason {
     let under = |it: &&Condition| {
-        let (state, durability, throttled, _) = kind(it);
-        Noisy { state, durability, throttled }
+        let (state, durability, throttled, beside) = kind(it);
+        Noisy { state, durability, throttled, beside }
     };
     let mut under: Vec<Noisy> = conditions.iter().map(under).collect();
     under.dedup();

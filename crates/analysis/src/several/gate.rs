@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use schema::{
     Findings, Labels, Record,
+    across::PassSize,
     findings::{CellFinding, Comparison, Estimate, Status},
     gate::{Basis, Breach, BreachCause, Change, Direction, Gate, NotJudged, NotJudgedCause, Presence, Threshold},
     reason::Reason,
@@ -35,6 +36,7 @@ pub fn gate(threshold: &Threshold, first: &[Analyzed], others: &[Vec<Analyzed>])
         checked: 0,
         absolute: 0,
         unsure: 0,
+        other_sizes: 0,
         largest: None,
         breaches: Vec::new(),
         not_judged: Vec::new(),
@@ -114,6 +116,7 @@ struct CellOfRun {
     versus: Option<String>,
     /// Over the baseline of its run, or why there is none.
     speedup: Result<Estimate, Reason>,
+    size: Option<PassSize>,
     /// Why its passes do not answer for the whole file.
     too_small: Option<Reason>,
 }
@@ -139,6 +142,7 @@ impl CellOfRun {
             baseline: cell.is_some_and(|it| record.cells[it.id.cell].baseline),
             versus: comparison.map(|it| it.baseline.clone()),
             speedup,
+            size: cell.map(|it| PassSize::of(it.does())),
             // Of every cell: a baseline has no comparison of its own.
             too_small: cell.and_then(|cell| {
                 let both = [Some(cell.id.cell), comparison.map(|it| it.baseline_cell)];
@@ -184,6 +188,7 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
         return;
     };
     gate.checked += 1;
+    gate.other_sizes += u32::from(are_of_other_sizes(before, after));
     gate.absolute += u32::from(matches!(basis, Basis::Absolute { .. }));
     // How many times more than before: above 1 it went in the forbidden direction.
     let forbidden = |speedup: f64| match threshold.forbids {
@@ -206,6 +211,13 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
     if gate.largest.as_ref().is_none_or(|it| forbidden(speedup.median) > forbidden(it.speedup.median)) {
         gate.largest = Some(Change { id, run, arm, condition, label, speedup, basis });
     }
+}
+
+/// Whether the planner made passes of one side far larger than those of the other: what a block costs may hang on that.
+fn are_of_other_sizes(before: &[CellOfRun], after: &[CellOfRun]) -> bool {
+    let sizes = |side: &[CellOfRun]| side.iter().filter_map(|it| it.size).collect::<Vec<PassSize>>();
+    let after = sizes(after);
+    sizes(before).iter().any(|it| after.iter().any(|other| it.is_far_from(other)))
 }
 
 /// How many times faster the later side is, and by what that is judged; `None` where only its time could judge a cell and

@@ -4,7 +4,7 @@
 use std::{cmp::Reverse, collections::BTreeMap, fmt::Display};
 
 use schema::{
-    Condition, Findings, Record, Workload,
+    Findings, Record, Workload,
     across::{Differs, Fact, FactSays, NotComparable, PassSize, RunComparison, SharedAnswer, SharedCell},
     experiment::Compare,
     fields::{self, Role},
@@ -108,7 +108,7 @@ type Side<'a> = (&'a CellFinding, Option<&'a Compare>);
 fn asks_the_same((a, of_a): Side, (b, of_b): Side) -> bool {
     let variant = |compare: Option<&Compare>| compare.and_then(|it| it.variant);
     let size = |of: &CellFinding, compare: Option<&Compare>| {
-        compare.map(|it| it.size_asked(&of.condition)).unwrap_or_default()
+        compare.map(|it| it.size_asked_of(&of.condition, &of.arm.name)).unwrap_or_default()
     };
     a.arm.name == b.arm.name
         && variant(of_a) == variant(of_b)
@@ -176,8 +176,7 @@ fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<Shared
         let (ours, theirs): (Vec<String>, Vec<String>) = sizes.into_iter().map(|(_, a, b)| (a, b)).unzip();
         reason = Some(Reason::OtherSizes { first: ours, second: theirs });
     }
-    let size = |of: &Condition| PassSize { ops: of.ops, range: of.range };
-    let sizes = [a.does(), b.does()].map(size);
+    let sizes = [a.does(), b.does()].map(PassSize::of);
     Some(SharedCell {
         sizes: (sizes[0] != sizes[1]).then_some(sizes),
         first_id: a.id,

@@ -65,7 +65,7 @@ fn of_cell<'a>(record: &'a Record, target: &'a str, cell: &'a CellFinding) -> Se
         command: cell.arm.command(),
         target,
         comparison: [name, variant],
-        asked: compare.map_or_else(SizeAsked::default, |it| it.size_asked(&cell.condition)),
+        asked: compare.map_or_else(SizeAsked::default, |it| it.size_asked_of(&cell.condition, &cell.arm.name)),
         under: &cell.condition,
         own: cell.own_condition.as_ref().unwrap_or(&cell.condition),
     }

@@ -1,7 +1,7 @@
 //! Executions of a command beside replays of what it did, with known times: what is to be changed follows from them.
 
 use schema::{
-    Arm, Condition, Consume, Reading, State, Workload,
+    Arm, Condition, Consume, Fill, Reading, State, Workload,
     advice::{
         Advice, AdviceCaveat, AdviceCode, AdviceReason, AdviceVerdict, CheckedBy, Effort, Grade, How, Settles,
         Unchecked,
@@ -42,6 +42,8 @@ struct Plan {
     group: Option<Group>,
     /// How many times as long the second measurement of what is entered twice takes.
     control: f64,
+    /// Cached.
+    fill: Option<Fill>,
 }
 
 fn points() -> Pattern {
@@ -76,6 +78,7 @@ fn mapped_points() -> Plan {
         touched: None,
         group: None,
         control: 1.0,
+        fill: None,
     }
 }
 
@@ -94,14 +97,19 @@ fn reads() -> Access {
 impl Plan {
     fn lab(&self) -> Lab {
         let mut lab = Lab::new();
+        self.plant(&mut lab);
+        lab
+    }
+
+    fn plant(&self, lab: &mut Lab) {
         for (at, state) in [State::Cold, State::Cached].into_iter().enumerate() {
             if !self.once {
-                self.commands(&mut lab, state, at);
+                self.commands(lab, state, at);
             }
             let usual = if self.recorded.starts_with("mmap") { Consume::Touch } else { Consume::Sum };
-            self.replay(&mut lab, state, at, (usual, &self.replays));
+            self.replay(lab, state, at, (usual, &self.replays));
             if let Some(touched) = self.touched.as_ref().filter(|_| state == State::Cached) {
-                self.replay(&mut lab, state, at, (Consume::Touch, touched));
+                self.replay(lab, state, at, (Consume::Touch, touched));
             }
         }
         lab.record.observations = [("command/now", self.access())]
@@ -114,6 +122,7 @@ impl Plan {
             file: FILE.into(),
             group: self.group.clone(),
             states: self.states.clone(),
+            fills: Vec::new(),
             digest: "digest".into(),
             recorder: "test".into(),
             coverage: self.coverage,
@@ -125,7 +134,6 @@ impl Plan {
             all_bytes: None,
             once: self.once,
         }));
-        lab
     }
 
     fn access(&self) -> Access {
@@ -133,8 +141,13 @@ impl Plan {
     }
 
     fn commands(&self, lab: &mut Lab, state: State, at: usize) {
-        let condition =
-            lab.condition(Condition { workload: Workload::Command, ops: 1, state, ..Condition::plain(GIB) });
+        let condition = lab.condition(Condition {
+            workload: Workload::Command,
+            ops: 1,
+            state,
+            fill: self.fill,
+            ..Condition::plain(GIB)
+        });
         let mut enter = |name: &str, control: bool, ms: f64| {
             let spec = Spec {
                 line: format!("program --{name}"),
@@ -173,6 +186,7 @@ impl Plan {
             ops: accesses,
             block_bytes: 4096,
             state,
+            fill: self.fill,
             trace: Some(traced),
             ..Condition::plain(GIB)
         });
@@ -235,6 +249,32 @@ fn a_mapping_that_reads_ahead_in_vain_is_to_be_advised_otherwise() {
     // Eight percent of the time, of which nothing gains.
     assert_eq!((cached.verdict, cached.code, cached.to), (AdviceVerdict::NoDifference, AdviceCode::Ok, None));
     assert!(cached.share.unwrap().median < 0.1);
+}
+
+#[test]
+fn each_fill_has_its_advice_and_a_cold_start_is_held_against_the_sequential_one() {
+    let plan = mapped_points();
+    let mut lab = Lab::new();
+    // In folios of one page a mapping takes longer than calls. It is measured first.
+    let small = Plan { fill: Some(Fill::Random), program: [0.0, 13.0], ..mapped_points() };
+    let replays = vec![("mmap", [0.0, 8.0]), ("pread", [0.0, 0.9]), ("mmap+random", [0.0, 8.0])];
+    small.commands(&mut lab, State::Cached, 1);
+    small.replay(&mut lab, State::Cached, 1, (Consume::Touch, &replays));
+    plan.plant(&mut lab);
+    let findings = lab.analyze();
+    let of = |it: &Advice| (it.state, it.fill, it.verdict, it.to.clone());
+    let to = |arm: &str| Some(arm.to_string());
+    let expected = [
+        (State::Cold, None, AdviceVerdict::Switch, to("native/mmap+random")),
+        (State::Cached, Some(Fill::Random), AdviceVerdict::Switch, to("native/pread")),
+        (State::Cached, Some(Fill::Sequential), AdviceVerdict::NoDifference, None),
+    ];
+    assert_eq!(findings.advice.iter().map(of).collect::<Vec<_>>(), expected);
+    // As if the other fill were not there.
+    let [share, alone] = [&findings.advice[0], &plan.advice()[0]].map(|it| it.share.unwrap().median);
+    assert!((share - alone).abs() < 0.01, "{share} and {alone}");
+    let checks: Vec<_> = findings.advice_self_check.iter().map(|it| (it.fill, it.passed)).collect();
+    assert_eq!(checks, [(None, true), (Some(Fill::Random), true), (Some(Fill::Sequential), true)]);
 }
 
 #[test]

@@ -434,6 +434,23 @@ fn a_claim_decides_nothing_either_by_a_cold_scan_of_few_read_ahead_windows() {
     lab.record.conditions[0].file_bytes = 1 << 30;
     lab.record.target.read_ahead_most_bytes = Some(8 << 20);
     assert_eq!(verdict(&lab), ClaimVerdict::Undecided);
+    // Nor does what is no comparison of times.
+    let alone = "metric = \"ceiling-share\"\nexpect = { at-least = 0.1 }\n";
+    let text = text.replace("than = \"read\"\nexpect = \"lower\"\n", alone);
+    lab.record.experiment = schema::Experiment::parse("t", &text).unwrap_or_else(|it| panic!("{}", it.at("t")));
+    let bytes = lab.record.conditions[0].range.bytes as f64;
+    for sample in &mut lab.record.samples {
+        sample.readings.insert("device_read_bytes".into(), schema::Reading::Value(bytes));
+    }
+    lab.record.ceiling = schema::Reading::Value(schema::record::Ceiling {
+        bytes_per_s: 1e6,
+        random_ops_per_s: schema::Reading::unavailable("not measured"),
+        how: "uring".into(),
+        random_how: None,
+    });
+    assert_eq!(verdict(&lab), ClaimVerdict::Undecided);
+    lab.record.target.read_ahead_most_bytes = Some(64 << 10);
+    assert_eq!(verdict(&lab), ClaimVerdict::Holds);
 }
 
 /// Three blocks of which rounds and job say this: by how many times the mapping is faster, round by round and pair by pair.

@@ -87,6 +87,22 @@ fn an_arm_whose_bytes_never_reach_the_device_is_found_by_what_the_disk_counted()
     // Others write to the same disk: a little less, and any amount more, is no difference.
     comparable_with(&duel(covered * 0.95), &[]);
     comparable_with(&duel(covered * 40.0), &[]);
+    // What nobody counted, or of what neither wrote much arrived, may not be equal work.
+    let little = Lab::duel_with(
+        condition.clone(),
+        ("pwrite", 100.0),
+        counted(covered * 0.5, 1.0),
+        ("mmap", 9.0),
+        counted(covered * 0.45, 1.0),
+    );
+    assert_eq!(only(&little).warnings, [Caution::LittleOnDevice { share: 0.5 }]);
+    let apart = (counted(covered * 0.8, 1.0), counted(covered * 0.1, 1.0));
+    let apart = Lab::duel_with(condition.clone(), ("pwrite", 100.0), apart.0, ("mmap", 9.0), apart.1);
+    assert_eq!(only(&apart).verdict, Verdict::NotComparable);
+    let neither = Lab::duel_with(condition.clone(), ("pwrite", 100.0), nothing, ("mmap", 9.0), nothing);
+    assert!(matches!(only(&neither).warnings[..], [Caution::UnseenOnDevice { arm: None, .. }]));
+    let one = Lab::duel_with(condition.clone(), ("pwrite", 100.0), counted(covered, 1.0), ("mmap", 9.0), nothing);
+    assert_eq!(only(&one).warnings, [Caution::UnseenOnDevice { arm: Some("mmap".into()), reason: None }]);
     // Where nothing has to be durable, nothing is asked.
     let cached = schema::Condition { durability: Durability::None, ..condition.clone() };
     let (writes, stores) = (counted(covered, 1.0), counted(0.0, 0.0));

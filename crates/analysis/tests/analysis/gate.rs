@@ -354,6 +354,21 @@ fn a_cold_scan_of_few_read_ahead_windows_is_not_held_against_one_of_the_whole_fi
 }
 
 #[test]
+fn a_gate_says_of_how_many_cells_the_passes_are_of_other_sizes() {
+    let of = |ops: u64| {
+        let mut lab = run("it", 2000.0);
+        lab.record.conditions[1].ops = ops;
+        lab.record
+    };
+    let sizes = |first: &Record, second: &Record| {
+        let gate = gate("mmap slower 10%", first, &[second]).unwrap();
+        (gate.checked, gate.other_sizes)
+    };
+    assert_eq!(sizes(&of(59_000), &of(8192)), (2, 1));
+    assert_eq!(sizes(&of(59_000), &of(50_000)), (2, 0));
+}
+
+#[test]
 fn a_gate_is_incomplete_where_one_of_its_cells_was_not_judged() {
     let [first, mut second] = ["first", "second"].map(|id| run(id, 2000.0).record);
     let whole = gate("mmap slower 10%", &first, &[&second]).unwrap();

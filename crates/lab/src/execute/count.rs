@@ -32,7 +32,7 @@ impl Bench<'_> {
             true => cells.extend(as_found),
             false if as_found.is_empty() => {}
             false => {
-                let reason = "the file is no longer as it was found: there are no counted passes in state as-is and \
+                let reason = "the pages are no longer as they were found: there are no counted passes in state as-is and \
                               none for fill found";
                 self.record.limits.push(reason.into());
             }

@@ -257,9 +257,9 @@ impl Bench<'_> {
             _ => false,
         };
         let asked = experiment.claims.iter().filter(by_ticks).filter(|claim| {
-            claim
-                .selections()
-                .any(|(name, only)| (name.is_none() || name == compare.name.as_deref()) && only.selects(condition))
+            claim.selections().any(|(name, only)| {
+                (name.is_none() || name == compare.name.as_deref()) && only.selects(Some(compare), condition)
+            })
         });
         let tick_ns = |runtime: &str| match runtime == NATIVE.name {
             true => self.record.environment.tick_ns.value().map_or(TICK_NS, |&ns| ns as f64),

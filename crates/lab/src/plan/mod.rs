@@ -268,7 +268,7 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
     }
     cross_some(&mut conditions, &compare.ops, |_| !compare.ops.is_empty(), cover);
     if compare.range.is_none() && !compare.ops.is_empty() {
-        conditions.iter_mut().for_each(keep_density);
+        conditions.iter_mut().for_each(|it| it.ops = it.dense_ops(it.ops));
     }
     // Two entries of a list may mean the same.
     let mut distinct: Vec<Condition> = Vec::new();
@@ -278,19 +278,6 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
         }
     }
     distinct
-}
-
-/// Random reads of a part as large as this cost what they cost in the whole file.
-const DENSE_LEAST_OPS: u64 = 1000;
-
-/// How many reads share a fault depends on how densely they lie. Where a pass of so many random reads of a file has a part of
-/// it, it makes as many of them as would come to that part.
-fn keep_density(condition: &mut Condition) {
-    if condition.state == State::Cached && condition.workload == Workload::Random {
-        let share = condition.range.bytes as f64 / condition.file_bytes.max(1) as f64;
-        let here = (condition.ops as f64 * share.min(1.0)).round() as u64;
-        condition.ops = here.max(DENSE_LEAST_OPS.min(condition.ops));
-    }
 }
 
 /// Of the range, in state `limited`, when the experiment does not say it.
@@ -324,11 +311,6 @@ fn cross_some<T: Copy>(
         false => vec![condition.clone()],
     };
     *conditions = conditions.iter().flat_map(all).collect();
-}
-
-/// Blocks that a scan of the whole window reads.
-pub fn blocks_in(condition: &Condition) -> u64 {
-    condition.range.bytes.div_ceil(condition.block_bytes).max(1)
 }
 
 /// No window begins within a large folio, or on half a block of a device.
@@ -375,17 +357,12 @@ fn divisor(a: u64, b: u64) -> u64 {
 }
 
 /// Sets the blocks of a pass. A scan's window shrinks to what it reads, so that mapping and populating it is not
-/// charged for bytes that are not read. A scan and an append end where their window does: what is written once more is
-/// overwritten, and not appended.
+/// charged for bytes that are not read.
 pub fn cover(condition: &mut Condition, ops: u64) {
-    condition.ops = ops.max(1);
+    condition.ops = condition.covered_ops(ops);
     // The state is that of the whole window, whatever a command makes of it.
     if condition.is_of_commands() {
         return;
-    }
-    // A pass that overwrites or updates may go over its window repeatedly if `ops` says so: some programs do.
-    if matches!(condition.workload, Workload::Scan | Workload::Append) {
-        condition.ops = condition.ops.min(blocks_in(condition));
     }
     // In state limited the window decides what fits into memory, so it stays.
     if condition.workload.is_ascending() && condition.state != State::Limited {
@@ -412,7 +389,7 @@ fn own(compare: &Compare, competitor: &Competitor, condition: &Condition) -> Opt
         changed.range = range.of(condition.file_bytes, changed.block_bytes);
     }
     if changed.workload == Workload::Append {
-        changed.ops = changed.ops.min(blocks_in(&changed));
+        changed.ops = changed.ops.min(changed.blocks_in_range());
     }
     changed.memory_bytes = memory_bytes(compare, &changed);
     Some(changed)

@@ -9,8 +9,6 @@ use std::time::Duration;
 
 use schema::{Condition, Durability, Skip, State, Workload};
 
-use super::blocks_in;
-
 /// Rounds the budget is shared out for. More are made while there is time and the intervals are not precise; on a
 /// machine that gets busier after the trials fewer, and there should be some to lose.
 pub const ROUNDS_WANTED: u32 = 14;
@@ -191,7 +189,7 @@ fn bounds(condition: &Condition, window: u64) -> (u64, u64) {
     let block = condition.block_bytes;
     let threads = u64::from(condition.threads);
     if condition.workload.writes() {
-        let cap = if condition.workload.is_ascending() { blocks_in(condition) } else { 1 << 24 };
+        let cap = if condition.workload.is_ascending() { condition.blocks_in_range() } else { 1 << 24 };
         let least = match condition.durability {
             // Each block waits for the device.
             Durability::SyncEach => 32,
@@ -207,7 +205,7 @@ fn bounds(condition: &Condition, window: u64) -> (u64, u64) {
                 State::Cold => schema::condition::WINDOWS_LEAST.saturating_mul(window).max(16 << 20),
                 _ => 64 << 20,
             };
-            let cap = blocks_in(condition);
+            let cap = condition.blocks_in_range();
             // A part of a file that is larger than its memory may fit into it.
             if condition.state == State::Limited {
                 return (cap, cap);
@@ -235,10 +233,10 @@ pub fn trial_ops(condition: &Condition) -> u64 {
             Durability::SyncEach => 16,
             _ => ((4u64 << 20) / condition.block_bytes).clamp(1, 4096),
         };
-        return if condition.workload.is_ascending() { ops.min(blocks_in(condition)) } else { ops };
+        return if condition.workload.is_ascending() { ops.min(condition.blocks_in_range()) } else { ops };
     }
     if condition.state == State::Limited && condition.workload.is_ascending() {
-        return blocks_in(condition);
+        return condition.blocks_in_range();
     }
     let bytes: u64 = match condition.workload {
         Workload::Scan => 8 << 20,
@@ -249,7 +247,7 @@ pub fn trial_ops(condition: &Condition) -> u64 {
     let least = if condition.workload == Workload::Random { 16 } else { 1 };
     let ops = (bytes / condition.block_bytes).clamp(least, 4096).max(u64::from(condition.threads));
     let ops = ops.max(filling_ops(condition));
-    if condition.workload == Workload::Scan { ops.min(blocks_in(condition)) } else { ops }
+    if condition.workload == Workload::Scan { ops.min(condition.blocks_in_range()) } else { ops }
 }
 
 #[cfg(test)]

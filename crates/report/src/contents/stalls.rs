@@ -2,7 +2,7 @@
 
 use schema::{
     Arm, Findings, Labels, Record, fields,
-    findings::{BeatFinding, StallArm, StallFinding},
+    findings::{BeatFinding, BeatSays, StallArm, StallFinding},
     runtime::RuntimeSpec,
 };
 
@@ -31,10 +31,12 @@ pub(crate) fn lines(record: &Record, findings: &Findings, labels: &Labels) -> Ve
         };
         (it.runtime.clone(), format!("{says}{under}"))
     });
-    let deadlines = findings.beats.iter().filter(|it| it.id.condition == shared).map(|it| it.late.deadlines).min();
+    // Of arms whose passes were too short for a deadline nothing is said.
+    let judged = findings.beats.iter().filter(|it| it.id.condition == shared && it.says != BeatSays::TooFewDeadlines);
+    let least = judged.map(|it| it.late.deadlines).min();
     let under = format!(
-        "how late a thread is for a deadline every millisecond, of {} or more, while another thread reads ({}){}",
-        number::count(deadlines.unwrap_or(0) as f64),
+        "how late a thread is for a deadline every millisecond{}, while another thread reads ({}){}",
+        least.map(|it| format!(", of {} or more", number::count(it as f64))).unwrap_or_default(),
         place(shared.condition_index),
         window(record, shared.condition_index)
     );

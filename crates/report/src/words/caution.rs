@@ -29,6 +29,18 @@ pub fn caution(caution: &Caution) -> String {
             let why = why.unwrap_or_default();
             format!("cold, but it is unknown how many bytes of {of} arm came from the device{why}")
         }
+        Caution::UnseenOnDevice { arm, reason: why } => {
+            let of = arm.as_ref().map_or_else(|| "either".to_string(), |arm| format!("the {arm}"));
+            let why = why.as_ref().map(|why| format!(": {}", reason(why))).unwrap_or_default();
+            format!(
+                "it is unknown how many of the bytes that {of} arm wrote were on the device when its passes ended{why}"
+            )
+        }
+        Caution::LittleOnDevice { share } => format!(
+            "at most {} of the bytes that either arm wrote were on the device when its passes ended, although both were to \
+             sync them: the device or its file system compresses them, or keeps them elsewhere",
+            percent(*share)
+        ),
         Caution::Amplified { arm, device_bytes, reached_bytes } => format!(
             "{arm} read {} from the device for {} that it reached: {:.0} times as much",
             size(*device_bytes),

@@ -134,11 +134,12 @@ pub fn reason(of: &Reason) -> String {
     }
 }
 
-fn noisy(Noisy { state, durability, throttled }: &Noisy) -> String {
+fn noisy(Noisy { state, durability, throttled, beside }: &Noisy) -> String {
+    let beside = if beside.is_nothing() { String::new() } else { format!(" beside a {beside}") };
     match (durability, throttled) {
-        (Durability::None, false) => format!("in state {state}"),
-        (Durability::None, true) => format!("in state {state}, throttled,"),
-        (synced, _) => format!("in state {state}, {synced},"),
+        (Durability::None, false) => format!("in state {state}{beside}"),
+        (Durability::None, true) => format!("in state {state}{beside}, throttled,"),
+        (synced, _) => format!("in state {state}{beside}, {synced},"),
     }
 }
 

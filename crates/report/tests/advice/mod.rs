@@ -3,7 +3,7 @@
 use expect_test::expect_file;
 use report::Style;
 use schema::{
-    Condition, ConditionId, State, Workload,
+    Condition, ConditionId, Fill, State, Workload,
     advice::{
         Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceSelfCheck, AdviceVerdict, CheckedBy,
         Effort, Grade, How, Settles, Switched, Unchecked,
@@ -31,6 +31,7 @@ fn advice(index: usize, state: State) -> Advice {
         file: FILE.into(),
         files: 1,
         state,
+        fill: (state == State::Cached).then_some(Fill::Sequential),
         verdict: AdviceVerdict::Unknown,
         to: None,
         code: AdviceCode::Unknown,
@@ -68,6 +69,7 @@ pub(crate) fn advised() -> Run {
         file: FILE.into(),
         group: None,
         states: vec![State::Cold, State::Cached],
+        fills: Vec::new(),
         digest: "0".repeat(64),
         recorder: "ptrace".into(),
         coverage: 1.0,
@@ -142,6 +144,7 @@ pub(crate) fn advised() -> Run {
         id: id(index),
         file: FILE.into(),
         state,
+        fill: (state == State::Cached).then_some(Fill::Sequential),
         by,
         program: Some(75.1e6),
         replay: Some(75.1e6 * (1.0 + off)),
@@ -187,6 +190,12 @@ fn what_a_trace_has_of_the_file_is_called_what_it_is() {
         squeezed(&first(&run, 100))
     };
     assert!(with(Reach::Calls, 1.0).contains("543 reads in no order; 2.12 MiB reached"));
+    let mut one = advised();
+    let advised = one.record.advised.as_mut().unwrap();
+    (advised.reach, advised.pattern.accesses, advised.pattern.in_order) = (Reach::Calls, 1, 0);
+    assert!(squeezed(&first(&one, 100)).contains("1 read; 2.12 MiB reached"), "one has no order");
+    one.findings.advice[1].fill = Some(Fill::Found);
+    assert!(squeezed(&first(&one, 100)).contains("cached fill found: 5.10 ms"), "{}", first(&one, 100));
     // Some of the accesses are touches of pages, which no call read.
     let both = with(Reach::Both, 1.0);
     assert!(both.contains("543 reads and touched pages; 2.12 MiB reached") && both.contains("all accesses"), "{both}");

@@ -299,6 +299,7 @@ fn a_page_of_several_runs_has_what_a_pull_request_says_of_each_limit() {
         checked: 3,
         absolute: 0,
         unsure: 0,
+        other_sizes: 0,
         largest: None,
         breaches,
         not_judged: Vec::new(),

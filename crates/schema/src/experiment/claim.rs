@@ -181,7 +181,8 @@ impl Where {
         *self == Where::default()
     }
 
-    pub fn selects(&self, condition: &Condition) -> bool {
+    /// `compare`: what the condition comes from. How many reads are meant is what that asks for.
+    pub fn selects(&self, compare: Option<&Compare>, condition: &Condition) -> bool {
         fn has<T: PartialEq>(list: &[T], it: &T) -> bool {
             list.is_empty() || list.contains(it)
         }
@@ -194,7 +195,7 @@ impl Where {
             && has(&self.aligned, &condition.aligned)
             && has(&self.durability, &condition.durability)
             && (self.fill.is_empty() || condition.fill().is_some_and(|it| self.fill.contains(&it)))
-            && has(&self.ops, &condition.ops)
+            && has(&self.ops, &compare.and_then(|it| it.size_asked(condition).ops).unwrap_or(condition.ops))
             && has(&self.beside, &condition.beside)
     }
 

@@ -325,7 +325,21 @@ impl Compare {
 
     /// The size of a pass under one of its conditions, as far as it was written down: a part of the question.
     pub fn size_asked(&self, condition: &Condition) -> SizeAsked {
-        SizeAsked { range: self.range, ops: Some(condition.ops).filter(|_| !self.ops.is_empty()) }
+        let made = |asked: u64| {
+            let whole = condition.covered_ops(asked);
+            if self.range.is_none() { condition.dense_ops(whole) } else { whole }
+        };
+        let mut fits = self.ops.iter().copied().filter(|&it| made(it) == condition.ops);
+        // A scan's range is as long as what it reads, so that more may have been asked for than it has.
+        let asked = fits.clone().find(|it| *it == condition.ops).or_else(|| fits.next());
+        SizeAsked { range: self.range, ops: asked.or(Some(condition.ops).filter(|_| !self.ops.is_empty())) }
+    }
+
+    /// The same of one of its arms, which may have a size of its own.
+    pub fn size_asked_of(&self, condition: &Condition, arm: &str) -> SizeAsked {
+        let asked = self.size_asked(condition);
+        let own = self.arms.iter().find(|it| it.arm.name == arm && it.own != Override::default()).map(|it| &it.own);
+        SizeAsked { range: own.and_then(|it| it.range).or(asked.range), ops: own.and_then(|it| it.ops).or(asked.ops) }
     }
 
     /// What two comparisons must have in common to ask one question about several blocks, sizes of a job or fills: an
@@ -518,5 +532,44 @@ impl Compare {
             ));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Condition, Experiment, Span, State, Workload};
+
+    #[test]
+    fn what_was_asked_for_is_what_was_written_down_and_not_what_the_planner_made_of_it() {
+        let compare = |ops: &str, more: &str| {
+            let text = format!(
+                "title = \"t\"\n[arms]\nhalf = {{ method = \"pread\", own = {{ ops = 7 }} }}\n[[compare]]\narms = [\"read\", \
+                 \"half\"]\nworkload = [\"random\", \"scan\"]\nblock = \"4 KiB\"\nstate = \"cached\"\nops = {ops}\n{more}"
+            );
+            Experiment::parse("t", &text).unwrap_or_else(|it| panic!("{}", it.at("t"))).comparisons.remove(0)
+        };
+        let made = |workload, bytes: u64, ops| Condition {
+            workload,
+            state: State::Cached,
+            block_bytes: 4096,
+            range: Span { offset: 0, bytes },
+            ops,
+            ..Condition::plain(1 << 30)
+        };
+        let several = compare("[100, 30000, 12188]", "");
+        let asked = |it: &Condition| several.size_asked(it).ops;
+        // In 13/32 of the file so many of the 30,000 are as dense; another run had a larger window.
+        assert_eq!(asked(&made(Workload::Random, 13 << 25, 12_188)), Some(30_000));
+        assert_eq!(asked(&made(Workload::Random, 14 << 25, 13_125)), Some(30_000));
+        assert_eq!(asked(&made(Workload::Random, 1 << 30, 12_188)), Some(12_188));
+        assert_eq!(asked(&made(Workload::Random, 13 << 25, 100)), Some(100));
+        // The window has fewer blocks than were asked for.
+        assert_eq!(asked(&made(Workload::Scan, 16 << 20, 4096)), Some(30_000));
+        assert_eq!(asked(&made(Workload::Scan, 100 * 4096, 100)), Some(100));
+        let of_range = compare("30000", "range = { share = 0.5 }");
+        assert_eq!(of_range.size_asked(&made(Workload::Random, 1 << 29, 30_000)).ops, Some(30_000));
+        // An arm may be asked for something else.
+        let half = several.size_asked_of(&made(Workload::Random, 1 << 30, 100), &several.arms[1].arm.name);
+        assert_eq!((half.range, half.ops), (None, Some(7)));
     }
 }

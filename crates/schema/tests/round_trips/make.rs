@@ -361,19 +361,19 @@ makes! {
             advice, advice_self_check, commands, called, mechanisms, fills, within_cpu_cache, warnings,
         }
         Advised {
-            file, group, states, digest, recorder, coverage, recorded, reach, pattern, others, others_left_out, all_bytes,
+            file, group, states, fills, digest, recorder, coverage, recorded, reach, pattern, others, others_left_out, all_bytes,
             once,
         }
         Pattern { file_bytes, accesses, bytes, page_bytes, distinct_pages, in_order, threads, mappings, sizes }
         schema::advised::Group { files, median_bytes, opens, touched_whole }
         OtherReached { path, bytes }
         Advice {
-            id, file, files, state, verdict, to, code, effort, grade, io, program, because, how, caveats, settles, program_ns, io_ns,
+            id, file, files, state, fill, verdict, to, code, effort, grade, io, program, because, how, caveats, settles, program_ns, io_ns,
             share, faster_at_most, also, in_advance, switched,
         }
         AdviceOption { to, code, effort, grade, io, program, how }
         Switched { arm, line, cell, ns, real, like, predicted, reason }
-        AdviceSelfCheck { id, file, state, by, program, replay, off, passed, why }
+        AdviceSelfCheck { id, file, state, fill, by, program, replay, off, passed, why }
         Estimate { median, ci_low, ci_high }
         WithinCpuCache { id, range_bytes, cache_bytes }
         CellFinding {
@@ -420,7 +420,7 @@ makes! {
         Promising { arm, ci_low, ci_high }
         ArmCosts { arm, components, accounted_ns, measured_ns }
         Rounds { differing, all }
-        Noisy { state, durability, throttled }
+        Noisy { state, durability, throttled, beside }
         NoiseFloor { half_width, pairs, rejected }
         StateNoise { state, floor }
         FillFinding { fill, elapsed_ns, range_bytes, folio_orders, pages_per_fault, comparisons, refill, not_judged }
@@ -459,7 +459,7 @@ makes! {
         SharedAnswer {
             first_id, second_id, condition, baseline, arm, first, second, first_verdict, second_verdict, first_of, second_of,
         }
-        Gate { threshold, checked, absolute, unsure, largest, breaches, not_judged, partial }
+        Gate { threshold, checked, absolute, unsure, other_sizes, largest, breaches, not_judged, partial }
         Change { id, run, arm, condition, label, speedup, basis }
         NotJudged { id, run, arm, condition, label, cause }
         Breach { id, run, arm, condition, label, cause }
@@ -575,7 +575,7 @@ makes! {
             FadviseRandom, FadviseSequential, LargerBuffer { kib }, PlainReads, InFlight { depth }, Direct, AsTheArm,
         }
         AdviceCaveat {
-            TowardsMapping, TowardsCalls, ThisMachine, WholePages, OneSidedCheck, SwitchApart, Threads { threads },
+            TowardsMapping, TowardsCalls, ThisMachine, WholePages, OneSidedCheck, Incomplete { coverage }, SwitchApart, Threads { threads },
             TouchedWhole { files }, OpenedAgain { opens, files },
         }
         CheckedBy { ColdLessCached, SystemTime, Faults }
@@ -583,6 +583,8 @@ makes! {
             Descriptors { arms, descriptors },
             LittleFromDevice { share },
             UnseenDevice { arm, reason },
+            UnseenOnDevice { arm, reason },
+            LittleOnDevice { share },
             Amplified { arm, device_bytes, reached_bytes },
             LessThanAsked { bytes, asked_bytes },
             SmallRange { of_file, range_bytes, whole_bytes, would_bytes, reached_bytes },

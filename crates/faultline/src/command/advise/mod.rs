@@ -36,7 +36,7 @@ use crate::{
     measure::{self, RunResult, RunSettings},
     output,
     progress::Line,
-    subject::Subject,
+    subject::{self, Subject},
 };
 
 /// Beside what the command did. What goes around the page cache, and what is in flight, needs the offsets in advance.
@@ -77,7 +77,9 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
         (Some(trace), Some(file)) => Known::of_trace(trace, file, &interrupted)?,
         _ => Known::recorded(args, &interrupted, &line)?,
     };
-    let subject = Subject::of_named(&known.files, &[], false, &interrupted)?;
+    let experiment = experiment(args, &known)?;
+    experiment.validate().map_err(|(_, message)| UsageError(message))?;
+    let subject = Subject::of_named(&known.files, &[], subject::keeps_cache(&experiment), &interrupted)?;
     let holds = |path: &Path| subject.target.named.as_ref().is_some_and(|it| it.holds(path));
     args.output.spare_all(holds)?;
     if let Some(path) = &args.save_trace {
@@ -94,12 +96,10 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
     if !args.output.quiet {
         output::note(&known.says());
     }
-    let experiment = experiment(args, &known)?;
-    experiment.validate().map_err(|(_, message)| UsageError(message))?;
     let store = output::store(&args.output);
     let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, measure::BUDGET);
     let traces = [known.trace];
-    let advised = Advised { states: args.state.clone(), once: args.once, ..known.advised };
+    let advised = Advised { states: args.state.clone(), fills: args.fill.clone(), once: args.once, ..known.advised };
     let how = RunSettings {
         budget_binds,
         rounds: args.rounds,
@@ -129,12 +129,21 @@ fn announce(args: &AdviseArgs) {
 fn executions(args: &AdviseArgs) -> Option<String> {
     let recorded = match args.trace {
         Some(_) => "",
+        None if args.fill.contains(&Fill::Found) => "once to record it; ",
         None => "once to record it and once more to see every page if it maps a file; ",
     };
     let measured = match args.once {
         true => String::new(),
         false => {
-            let states: Vec<String> = measured_states(args).iter().map(State::to_string).collect();
+            let of_fill = |state: State, fill: Fill| match fill {
+                Fill::Sequential => state.to_string(),
+                fill => format!("{state} (fill {fill})"),
+            };
+            let starts = measured_states(args).into_iter().flat_map(|state| match state.is_filled() {
+                true => measured_fills(args).into_iter().map(|fill| of_fill(state, fill)).collect(),
+                false => vec![state.to_string()],
+            });
+            let starts: Vec<String> = starts.collect();
             let switches = match args.switch.len() {
                 0 => "",
                 1 => ", and its switch once",
@@ -148,7 +157,7 @@ fn executions(args: &AdviseArgs) -> Option<String> {
             format!(
                 "once{} to see how it reaches the file; and from state {} twice{switches}, in a trial{} and {rounds}; ",
                 switches,
-                states.join(" and from state "),
+                starts.join(" and from state "),
                 if args.switch.is_empty() { "" } else { " (a slow switch in two)" }
             )
         }
@@ -166,6 +175,19 @@ fn executions(args: &AdviseArgs) -> Option<String> {
 fn measured_states(args: &AdviseArgs) -> Vec<State> {
     let is_needed = |state: &State| args.state.contains(state) || (*state == State::Cached && !args.once);
     [State::Cold, State::Cached].into_iter().filter(is_needed).collect()
+}
+
+/// Each once, in the order that was asked for. Cold is held against the sequential fill: both begin with a sequential file, so
+/// what they differ by is the device, and not folios.
+fn measured_fills(args: &AdviseArgs) -> Vec<Fill> {
+    let needed = (args.state.contains(&State::Cold) && !args.once).then_some(Fill::Sequential);
+    let mut fills: Vec<Fill> = Vec::new();
+    for fill in args.fill.iter().copied().chain(needed) {
+        if !fills.contains(&fill) {
+            fills.push(fill);
+        }
+    }
+    fills
 }
 
 /// What is known of the command before it is measured.
@@ -220,6 +242,15 @@ impl Known {
             })
         };
         let exactly = |files: &[PathBuf]| {
+            if args.fill.contains(&Fill::Found) {
+                return Err(UsageError(
+                    "the command maps what matters, and its files are evicted to see every page that it touches: they are then no \
+                     longer in the page cache as they were found. Record it first (faultline trace record), bring the files \
+                     into the state that is meant, and name the trace with --trace"
+                        .into(),
+                )
+                .into());
+            }
             line.show("recording every page that the command touches", 0.0);
             record(files, Some(args.exact_budget)).map(|it| it.trace)
         };
@@ -235,6 +266,9 @@ impl Known {
                  only reads",
                 changed.display()
             );
+        }
+        if args.fill.contains(&Fill::Found) {
+            was_found_whole(&all, matter.places())?;
         }
         let all_bytes = all.files.iter().map(files::reached).fold(0, u64::saturating_add);
         let others = files::others(&all, &matter, all_bytes);
@@ -337,12 +371,30 @@ impl Known {
     }
 }
 
+/// What the recording itself brought into the page cache was not found there.
+fn was_found_whole(all: &Summary, places: &[usize]) -> Result<(), UsageError> {
+    let partly = |place: &usize| {
+        let file = &all.files[*place].file;
+        Some((file, file.resident_before.filter(|share| *share < 1.0)?))
+    };
+    match places.iter().find_map(partly) {
+        None => Ok(()),
+        Some((file, share)) => Err(UsageError(format!(
+            "only {:.1} % of {} was in the page cache before the command was recorded, which brought in more, so there is no \
+             fill found; try it again now that the command has read it, or leave found out of --fill",
+            100.0 * share,
+            file.path
+        ))),
+    }
+}
+
 /// What is recorded of a command, but for what else it reached and what was asked.
 fn advised(trace: &TraceFile, file: &Path, recorded: &Arm, pattern: Pattern, reach: Reach) -> Advised {
     Advised {
         file: file.display().to_string(),
         group: None,
         states: Vec::new(),
+        fills: Vec::new(),
         digest: trace.digest.clone(),
         recorder: trace.header.recorder.clone(),
         coverage: trace.header.coverage,
@@ -451,7 +503,8 @@ fn experiment(args: &AdviseArgs, known: &Known) -> Result<Experiment> {
         _ => spec(format!("switch {}", at + 1), line),
     });
     let specs: Vec<Spec> = std::iter::once(spec("as it is".into(), &line)).chain(switches).collect();
-    let commands = command::experiment(&specs, &states, &[Fill::Sequential]);
+    let fills = measured_fills(args);
+    let commands = command::experiment(&specs, &states, &fills);
     let mut replays = Vec::new();
     // What speaks against a change is counted: bytes of a mapping are reached while the program looks at them.
     let [usual, other] = match known.recorded.maps() {
@@ -460,7 +513,7 @@ fn experiment(args: &AdviseArgs, known: &Known) -> Result<Experiment> {
     };
     for state in states {
         let consumes = if state == State::Cold { vec![usual] } else { vec![usual, other] };
-        replays.push(replay(known, state, &consumes, !args.switch.is_empty())?);
+        replays.push(replay(known, state, &fills, &consumes, !args.switch.is_empty())?);
     }
     let commands = if args.once { Vec::new() } else { commands.comparisons };
     let comparisons =
@@ -469,11 +522,11 @@ fn experiment(args: &AdviseArgs, known: &Known) -> Result<Experiment> {
         name: "advise".into(),
         title: "What to change about how a command reaches its file".into(),
         comparisons,
-        ..replay(known, State::Cached, &[usual], false)?
+        ..replay(known, State::Cached, &fills, &[usual], false)?
     })
 }
 
-fn replay(known: &Known, state: State, consumes: &[Consume], is_switched: bool) -> Result<Experiment> {
+fn replay(known: &Known, state: State, fills: &[Fill], consumes: &[Consume], is_switched: bool) -> Result<Experiment> {
     let also = known.is_aligned.then_some(ALIGNED_ARM);
     let recorded = known.recorded.short_name();
     let pattern = &known.advised.pattern;
@@ -506,6 +559,9 @@ fn replay(known: &Known, state: State, consumes: &[Consume], is_switched: bool) 
     let mut experiment = Experiment::parse("advise", &text).map_err(|why| anyhow!(why.at("advise")))?;
     for compare in &mut experiment.comparisons {
         compare.trace = Some(TraceAsked::Read(known.traced.clone()));
+        if state.is_filled() {
+            compare.fill = fills.to_vec();
+        }
     }
     Ok(experiment)
 }

@@ -3,7 +3,7 @@
 use schema::{
     Condition, Fill, Findings, Skip, State, Workload,
     answer::MainCause,
-    findings::{FillFinding, MapLine, Verdict},
+    findings::{AnswerOf, FillFinding, MapLine, Verdict},
     record,
 };
 
@@ -52,14 +52,28 @@ impl Words<'_> {
         ))
     }
 
-    /// Of reads that wait for the device together.
+    /// Of random reads that wait for the device together, where those of every other arm wait alone. What a scan waits for is
+    /// read ahead.
     fn together(&self) -> Option<String> {
-        let is_cold = |it: &&MapLine| it.condition.state == State::Cold && it.verdict == Verdict::Faster;
+        let is_cold = |it: &&MapLine| {
+            let Condition { state, workload, threads, .. } = it.condition;
+            // Depths of passes at the size of the job are not recorded.
+            let of_rounds = it.answer_of != AnswerOf::Job && it.verdict == Verdict::Faster;
+            of_rounds && (state, workload, threads) == (State::Cold, Workload::Random, 1)
+        };
+        let depth_of_alone = |line: &MapLine| {
+            let winner = line.winner_cell?;
+            let depth = in_flight(self.record, winner)?;
+            let cells = self.record.cells.iter().enumerate();
+            let mut others = cells.filter(|(at, it)| it.condition == line.id.condition_index && *at != winner);
+            let is_alone =
+                others.all(|(at, it)| it.arm == self.record.cells[winner].arm || in_flight(self.record, at).is_none());
+            is_alone.then_some(depth)
+        };
         let mut cold = self.map.iter().filter(is_cold);
-        let (depth, winner) =
-            cold.find_map(|it| Some((in_flight(self.record, it.winner_cell?)?, it.winner.as_deref()?)))?;
+        let (depth, winner) = cold.find_map(|it| Some((depth_of_alone(it)?, it.winner.as_deref()?)))?;
         Some(format!(
-            "cold: {} reads of {} wait for the device at the same time, and those of the others one after the other",
+            "cold: {} random reads of {} wait for the device at the same time, and those of the others one after the other",
             number::count(depth.into()),
             self.names.short(winner)
         ))
