@@ -146,6 +146,17 @@ fn reads_at_offsets_that_run_backwards_are_not_sequential() {
 }
 
 #[test]
+fn reads_behind_writes_at_the_position_are_not_in_sequence() {
+    let sandbox = Sandbox::new();
+    let (file, other) = (sandbox.file("file", 1 << 20), sandbox.file("other", 1 << 20));
+    for seen in observe(&words(&format!("{} update {file} {other}", reader())), &file) {
+        // The first one; and the one behind a write at an offset, which moves nothing.
+        assert_eq!(calls(&seen.named, "read"), (7, 7 * 4096, 2), "{seen:?}");
+        assert!(seen.incomplete.is_empty(), "{seen:?}");
+    }
+}
+
+#[test]
 fn a_mapping_is_seen_with_its_flags_and_its_advice() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 100_000);

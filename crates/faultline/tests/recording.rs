@@ -92,6 +92,19 @@ fn known_reads_come_out_with_their_offsets_and_lengths_and_with_the_file_they_ar
 }
 
 #[test]
+fn reads_at_the_position_of_a_file_that_is_also_written_to_come_out_where_they_were() {
+    for sandbox in [Some(Sandbox::new()), Sandbox::of_ordinary_user()].into_iter().flatten() {
+        let (file, other, trace) = (sandbox.file("a", BYTES), sandbox.file("b", BYTES), sandbox.at("t.trace"));
+        let args = ["trace", "record", "-o", &trace, "--file", &file, "--", &reader(), "update", &file, &other];
+        let Some(_) = followed(sandbox.run(&args)) else { return };
+        let (header, accesses) = read(&trace);
+        let offsets = [0, 8192, 12_288 + 150, 16_384 + 1150, 20_480 + 1150, 100, 4196 + 10];
+        assert_eq!(accesses, offsets.map(|it| Access::call(0, it, 4096)), "{}", header.recorder);
+        assert_eq!(header.coverage, 1.0);
+    }
+}
+
+#[test]
 fn known_touches_of_a_mapping_come_out_page_by_page_in_their_order() {
     let sandbox = on_disk();
     let (file, other) = (sandbox.file("a", BYTES), sandbox.file("b", BYTES));

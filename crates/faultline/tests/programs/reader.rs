@@ -5,7 +5,7 @@ use std::{
     env,
     ffi::{c_int, c_long, c_void},
     fs::File,
-    io::{self, Read},
+    io::{self, IoSlice, Read, Seek, SeekFrom, Write},
     os::{fd::AsRawFd, unix::fs::FileExt},
     process::{Command, ExitCode, Stdio},
     ptr, thread,
@@ -47,6 +47,8 @@ fn main() -> ExitCode {
         ["hand-on", path, size, times] => hand_on(path, size, times),
         ["stdin", size, times] => reads(io::stdin(), number(size), number(times)),
         ["send", path, size, times] => send(path, number(size), number(times)),
+        ["update", path, other] => update(path, other),
+        ["say", text] => io::stdout().write_all(text.as_bytes()),
         ["ring"] => ring(),
         _ => Err(io::Error::other(format!("{args:?} is nothing that this program does"))),
     };
@@ -164,6 +166,32 @@ fn send(path: &str, size: usize, times: usize) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Seven reads of 4 KiB at the position of an open file that is also written to, by several calls and by a child.
+fn update(path: &str, other: &str) -> io::Result<()> {
+    let mut file = File::options().read(true).write(true).open(path)?;
+    let (from, mut block) = (File::open(other)?, [7; 4096]);
+    file.read_exact(&mut block)?;
+    file.write_all(&block)?;
+    file.read_exact(&mut block)?;
+    let mut written = file.write_vectored(&[IoSlice::new(&block[..100]), IoSlice::new(&block[..50])])?;
+    file.read_exact(&mut block)?;
+    // SAFETY: the call touches no memory of this process.
+    written += unsafe { sendfile(file.as_raw_fd(), from.as_raw_fd(), ptr::null_mut(), 1000) } as usize;
+    if written != 1150 {
+        return Err(io::Error::other("less was written than asked for"));
+    }
+    file.read_exact(&mut block)?;
+    file.write_all_at(&block, 0)?;
+    file.read_exact(&mut block)?;
+    file.seek(SeekFrom::Start(100))?;
+    file.read_exact(&mut block)?;
+    let mut child = Command::new(env::current_exe()?);
+    if !child.args(["say", "0123456789"]).stdout(Stdio::from(file.try_clone()?)).status()?.success() {
+        return Err(io::Error::other("the child failed"));
+    }
+    file.read_exact(&mut block)
 }
 
 /// Two threads map the file again and again and touch one page each time, while signals come whose handler makes a call.

@@ -94,7 +94,7 @@ fn explain(error: &io::Error) -> String {
     }
 }
 
-/// A counter per process, which a program may read and change.
+/// A counter per process, or for another number, which a program may read and change.
 pub struct Counts(OwnedFd);
 
 impl Counts {

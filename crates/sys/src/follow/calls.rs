@@ -25,10 +25,17 @@ pub enum Does {
         size: Option<usize>,
         offset: Option<usize>,
     },
-    /// Within the kernel, to another descriptor; `offset` is an address, 0 for the file's position.
+    /// To the descriptor of argument 0, at an offset, or at the file's position, which moves.
+    Write {
+        offset: Option<usize>,
+    },
+    /// Within the kernel, to another descriptor; offsets are addresses, 0 for the file's position. Without one, the other file
+    /// is written to at its position.
     Transfer {
         from: usize,
         offset: usize,
+        to: usize,
+        to_offset: Option<usize>,
         size: usize,
     },
     Map,
@@ -46,6 +53,16 @@ pub enum Does {
     /// The program traces others, or filters its own calls.
     Trace,
     Filter,
+}
+
+/// Where a call reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// Of the open file, which moves.
+    Position,
+    Offset(u64),
+    /// In the program's memory.
+    Unseen,
 }
 
 /// Which of its uses matter; others are not stopped at.
@@ -70,7 +87,18 @@ const fn read(number: libc::c_long, name: &'static str, size: Option<usize>, off
 /// elf/dl-load.h), which the kernel ignores (mmap(2)).
 const UNTOLD_MAPPINGS: u32 = (libc::MAP_ANONYMOUS | libc::MAP_DENYWRITE) as u32;
 
-/// All of them. Writes are not among them: whether a file was written to shows in the file.
+const fn transfer(
+    number: libc::c_long,
+    name: &'static str,
+    [from, offset, size]: [usize; 3],
+    to: usize,
+    to_offset: Option<usize>,
+) -> Call {
+    call(number, name, Does::Transfer { from, offset, to, to_offset, size })
+}
+
+/// All of them. Of writes only the position that they leave matters to what is read: whether a file was written to shows in the
+/// file. At an offset they leave it as it was.
 pub const CALLS: &[Call] = &[
     read(libc::SYS_read, "read", Some(2), None),
     read(libc::SYS_pread64, "pread64", Some(2), Some(3)),
@@ -78,9 +106,12 @@ pub const CALLS: &[Call] = &[
     read(libc::SYS_preadv, "preadv", None, Some(3)),
     read(libc::SYS_preadv2, "preadv2", None, Some(3)),
     call(libc::SYS_lseek, "lseek", Does::Seek),
-    call(libc::SYS_sendfile, "sendfile", Does::Transfer { from: 1, offset: 2, size: 3 }),
-    call(libc::SYS_copy_file_range, "copy_file_range", Does::Transfer { from: 0, offset: 1, size: 4 }),
-    call(libc::SYS_splice, "splice", Does::Transfer { from: 0, offset: 1, size: 4 }),
+    call(libc::SYS_write, "write", Does::Write { offset: None }),
+    call(libc::SYS_writev, "writev", Does::Write { offset: None }),
+    call(libc::SYS_pwritev2, "pwritev2", Does::Write { offset: Some(3) }),
+    transfer(libc::SYS_sendfile, "sendfile", [1, 2, 3], 0, None),
+    transfer(libc::SYS_copy_file_range, "copy_file_range", [0, 1, 4], 2, Some(3)),
+    transfer(libc::SYS_splice, "splice", [0, 1, 4], 2, Some(3)),
     Call { only: Only::Without(3, UNTOLD_MAPPINGS), ..call(libc::SYS_mmap, "mmap", Does::Map) },
     call(libc::SYS_munmap, "munmap", Does::Unmap),
     call(libc::SYS_mremap, "mremap", Does::Remap),
@@ -125,14 +156,45 @@ impl Call {
     /// Many of them may come, and four arguments and the result say all. Those can be recorded without stopping the program.
     pub(super) fn is_frequent(&self) -> bool {
         use Does::*;
-        matches!(self.does, Close | Seek | Read { .. } | Unmap | AdviseMemory | AdviseFile | ReadAhead)
+        matches!(self.does, Close | Seek | Read { .. } | Write { .. } | Unmap | AdviseMemory | AdviseFile | ReadAhead)
+    }
+
+    /// It is of no interest until a file is open for reading and writing, and not at all where the program is stopped at each
+    /// read: the position is looked up then.
+    pub(super) fn writes(&self) -> bool {
+        matches!(self.does, Does::Write { .. })
+    }
+
+    /// Where it reads, or writes what it does not read.
+    pub fn at(&self, arguments: &[u64; 6]) -> Option<At> {
+        match self.does {
+            // -1: preadv2(2) and pwritev2(2) at the file's position.
+            Does::Read { offset, .. } | Does::Write { offset } => match offset.map(|it| arguments[it]) {
+                None | Some(u64::MAX) => Some(At::Position),
+                Some(offset) => Some(At::Offset(offset)),
+            },
+            Does::Transfer { offset, .. } if arguments[offset] == 0 => Some(At::Position),
+            Does::Transfer { .. } => Some(At::Unseen),
+            _ => None,
+        }
+    }
+
+    /// The descriptor that it writes to at the file's position.
+    pub fn moves(&self, arguments: &[u64; 6]) -> Option<i32> {
+        match self.does {
+            Does::Write { .. } if self.at(arguments) == Some(At::Position) => Some(arguments[0] as i32),
+            Does::Transfer { to, to_offset, .. } if to_offset.is_none_or(|it| arguments[it] == 0) => {
+                Some(arguments[to] as i32)
+            }
+            _ => None,
+        }
     }
 
     /// The descriptor of the file that it is about.
     pub fn descriptor(&self, arguments: &[u64; 6]) -> Option<i32> {
         use Does::*;
         let at = match self.does {
-            Close | Duplicate | Control | Seek | Read { .. } | AdviseFile | ReadAhead => 0,
+            Close | Duplicate | Control | Seek | Read { .. } | Write { .. } | AdviseFile | ReadAhead => 0,
             Transfer { from, .. } => from,
             Map => 4,
             _ => return None,

@@ -30,7 +30,7 @@ use std::{
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-pub use calls::{CALLS, Call, Does};
+pub use calls::{At, CALLS, Call, Does};
 pub use opened::Opened;
 use ptrace::Stop;
 use recorded::{Processes, Recorder};
@@ -108,6 +108,10 @@ pub trait Listener {
 
     /// Whether it is known what a descriptor is; if not, it is looked up.
     fn has_descriptor(&self, thread: i32, descriptor: i32) -> bool;
+
+    /// Whether the position of what a descriptor is follows from the calls; if not, it is looked up after each call that reads
+    /// there.
+    fn has_position(&self, thread: i32, descriptor: i32) -> bool;
 }
 
 /// How the command ended.
@@ -155,8 +159,11 @@ pub struct Waiting {
 /// # Errors
 /// No pipe, no process.
 pub fn start(command: Command, how: WatchedBy) -> Result<Waiting, FollowError> {
-    let calls: Vec<&'static Call> =
-        CALLS.iter().filter(|it| matches!(how, WatchedBy::Stopped) || !it.is_frequent()).collect();
+    let is_stopped_at = |it: &&Call| match how {
+        WatchedBy::Stopped => !it.writes(),
+        WatchedBy::Recorded => !it.is_frequent(),
+    };
+    let calls: Vec<&'static Call> = CALLS.iter().filter(is_stopped_at).collect();
     let started = fork(command, filter::of(&calls))?;
     Ok(Waiting { started, calls, how })
 }
@@ -387,8 +394,12 @@ impl Follower<'_> {
         }
     }
 
-    /// Asks for the residency of a file that is seen for the first time.
+    /// Asks for the residency of a file that is seen for the first time. Where calls are recorded, writes are from the first file
+    /// on that can be read and written through one position.
     fn look(&mut self, thread: i32, descriptor: i32, opened: &mut Opened) {
+        if let Some(recorded) = self.recorded.as_mut().filter(|_| opened.is_file && opened.reads_and_writes()) {
+            recorded.admit_writes();
+        }
         if self.looked_at.as_mut().is_some_and(|it| it.insert((opened.device, opened.inode))) {
             opened.look_at_cache(thread, descriptor);
         }
@@ -511,9 +522,12 @@ impl Follower<'_> {
         let descriptor = match call.does {
             Does::Open => Some(result as i32).filter(|&it| it >= 0),
             // The position is the one after the call; what it was before follows from the result.
-            _ => call
-                .descriptor(&arguments)
-                .filter(|&descriptor| descriptor >= 0 && !self.listener.has_descriptor(thread, descriptor)),
+            _ => call.descriptor(&arguments).filter(|&descriptor| {
+                let is_at_position = call.at(&arguments) == Some(At::Position);
+                let is_known = self.listener.has_descriptor(thread, descriptor)
+                    && (!is_at_position || self.listener.has_position(thread, descriptor));
+                descriptor >= 0 && !is_known
+            }),
         };
         let mut opened = descriptor.and_then(|it| Opened::of(thread, it));
         if let Some((descriptor, opened)) = descriptor.zip(opened.as_mut()) {

@@ -24,6 +24,10 @@ pub struct Opened {
 }
 
 impl Opened {
+    pub fn reads_and_writes(&self) -> bool {
+        self.flags & libc::O_ACCMODE == libc::O_RDWR
+    }
+
     /// Asks how much of it is in the page cache, without reading any of it.
     pub(super) fn look_at_cache(&mut self, thread: i32, descriptor: i32) {
         if !self.is_file || self.bytes == 0 {

@@ -30,6 +30,9 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Of those that live at the same time.
 const PROCESSES_MAX: u32 = 1 << 15;
 
+/// The key of the one entry.
+const WRITES: i32 = 0;
+
 /// The inode of the PID namespace that has all processes (linux/proc_ns.h). Asking for numbers in any other takes longer.
 const FIRST_NAMESPACE: u64 = 0xeffffffc;
 
@@ -83,6 +86,9 @@ impl Moment {
 /// The processes whose calls are recorded, each with a count of calls that did not fit into the ring.
 pub(super) struct Processes {
     counts: Counts,
+    /// Has an entry once writes are recorded, of all processes: a file that one of them opened may be open in others.
+    writes: Counts,
+    are_writes_admitted: bool,
     /// Device and inode of the PID namespace in which they are numbered here.
     namespace: (u64, u64),
     lost: u64,
@@ -110,7 +116,8 @@ impl Processes {
     fn new() -> Result<Processes, String> {
         const OWN: &str = "/proc/self/ns/pid";
         let namespace = namespace(OWN).ok_or_else(|| format!("{OWN} cannot be looked at"))?;
-        Ok(Processes { counts: Counts::new(PROCESSES_MAX)?, namespace, lost: 0 })
+        let (counts, writes) = (Counts::new(PROCESSES_MAX)?, Counts::new(1)?);
+        Ok(Processes { counts, writes, are_writes_admitted: false, namespace, lost: 0 })
     }
 
     /// From now on, as long as it has not begun.
@@ -120,6 +127,14 @@ impl Processes {
         let is_below = namespace(&format!("/proc/{process}/ns/pid")).is_some_and(|it| it != self.namespace);
         if is_below || self.counts.add(process).is_err() {
             self.lost += 1;
+        }
+    }
+
+    /// Writes of all processes from now on.
+    pub(super) fn admit_writes(&mut self) {
+        if !self.are_writes_admitted {
+            self.are_writes_admitted = true;
+            self.lost += u64::from(self.writes.add(WRITES).is_err());
         }
     }
 
@@ -142,14 +157,15 @@ fn namespace(path: &str) -> Option<(u64, u64)> {
 /// Leaves a frequent call by one of the processes in the ring.
 fn program(moment: Moment, processes: &Processes, ring: &Ring) -> Vec<Instruction> {
     let wanted = CALLS.iter().filter(|it| it.is_frequent() && Moment::of(it) == moment);
-    let wanted: Vec<i32> = wanted.map(|it| it.number as i32).collect();
+    let (writes, others): (Vec<&Call>, Vec<&Call>) = wanted.partition(|it| it.writes());
+    let [wanted, writes] = [others, writes].map(|it| it.iter().map(|it| it.number as i32).collect::<Vec<i32>>());
     // The tracepoint's arguments: the registers; then the number of the call, or at its end the result
     // (trace/events/syscalls.h).
     let mut program = vec![copy(R6, R1)];
     match moment {
         Moment::Entry => {
             program.push(load(R7, R6, 8));
-            program.extend(only(&wanted));
+            program.extend(only(&wanted, &writes, processes));
             program.extend(of_one_of(processes));
         }
         // What belongs to no process that is followed costs least: the number takes a call to be read.
@@ -159,7 +175,7 @@ fn program(moment: Moment, processes: &Processes, ring: &Ring) -> Vec<Instructio
             program.extend([set(R1, 0), store(FRAME, -16, R1)]);
             program.extend([load(R3, R6, 0), add(R3, from), copy(R1, FRAME), add(R1, -16), set(R2, bytes)]);
             program.extend([call(Helper::ReadKernel), load(R7, FRAME, -16)]);
-            program.extend(only(&wanted));
+            program.extend(only(&wanted, &writes, processes));
         }
     }
     program.extend(point(R1, ring));
@@ -186,11 +202,23 @@ fn program(moment: Moment, processes: &Processes, ring: &Ring) -> Vec<Instructio
     program
 }
 
-/// Leaves unless R7 is one of these numbers.
-fn only(wanted: &[i32]) -> Vec<Instruction> {
-    let others = |at: usize| wanted.len() - 1 - at;
-    let skips = wanted.iter().enumerate().map(|(at, &number)| skip_if(R7, number, others(at) + LEAVE.len()));
-    skips.chain(LEAVE).collect()
+/// Leaves unless R7 is one of these numbers, or, once writes are recorded, one of theirs. Those are looked at last: a read costs
+/// what it costs without them.
+fn only(wanted: &[i32], writes: &[i32], processes: &Processes) -> Vec<Instruction> {
+    let mut of_writes = Vec::new();
+    if !writes.is_empty() {
+        of_writes.extend([set(R1, WRITES), store(FRAME, -24, R1)]);
+        of_writes.extend(point(R1, &processes.writes));
+        of_writes.extend([copy(R2, FRAME), add(R2, -24), call(Helper::MapLookup), skip_unless(R0, 0, LEAVE.len())]);
+        of_writes.extend(LEAVE);
+    }
+    // After the others, the last ones with what follows if they are not.
+    let after = |at: usize| wanted.len() + writes.len() - 1 - at + LEAVE.len();
+    let reads = wanted.iter().enumerate().map(|(at, &it)| skip_if(R7, it, after(at) + of_writes.len()));
+    let others = writes.iter().zip(wanted.len()..).map(|(&it, at)| skip_if(R7, it, after(at)));
+    let mut program: Vec<Instruction> = reads.chain(others).chain(LEAVE).collect();
+    program.extend(of_writes);
+    program
 }
 
 /// Leaves unless it is one of the processes: who it is then lies below the frame, and its count is in R8.
@@ -304,6 +332,10 @@ impl Listener for Stops {
     fn has_descriptor(&self, _thread: i32, _descriptor: i32) -> bool {
         true
     }
+
+    fn has_position(&self, _thread: i32, _descriptor: i32) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]
@@ -325,6 +357,10 @@ mod tests {
         }
 
         fn has_descriptor(&self, _thread: i32, _descriptor: i32) -> bool {
+            true
+        }
+
+        fn has_position(&self, _thread: i32, _descriptor: i32) -> bool {
             true
         }
     }

@@ -3,17 +3,20 @@
 use std::collections::HashMap;
 
 use schema::Span;
-use sys::follow::Opened;
+use sys::follow::{At, Opened};
 
 use super::access::{FileId, Identity, Sink};
 
 /// What open(2) makes and dup(2) and fork(2) share.
 pub(super) struct OpenFile {
     pub file: FileId,
-    position: u64,
+    /// Absent after a write that appends: it is at the end of the file then, wherever that is.
+    position: Option<u64>,
     /// Where the last read ended.
-    pub ended: u64,
+    ended: u64,
     direct: bool,
+    reads_and_writes: bool,
+    appends: bool,
 }
 
 /// An open file, by the order of their openings.
@@ -24,11 +27,8 @@ pub(super) struct OpenId(usize);
 pub(super) struct ReadCall {
     /// A vector's size is in memory only.
     pub asked: Option<u64>,
-    /// Where, if not at the file's position.
-    pub at: Option<u64>,
+    pub at: At,
     pub delivered: u64,
-    /// Whether its offset is seen; else it is taken to begin where the last one ended.
-    pub is_placed: bool,
 }
 
 /// What a call read.
@@ -39,17 +39,31 @@ pub(super) struct Delivered {
 }
 
 impl OpenFile {
-    /// lseek(2) moved the position.
+    /// lseek(2) moved the position, or it was looked up.
     pub(super) fn seek(&mut self, position: u64) {
-        self.position = position;
+        self.position = Some(position);
     }
 
+    /// A write at the position moved it. With O_APPEND it goes to the end of the file first (write(2)).
+    pub(super) fn wrote(&mut self, bytes: u64, may_append: bool) {
+        if bytes > 0 {
+            let known = self.position.filter(|_| !self.appends && !may_append);
+            self.position = known.map(|it| it.saturating_add(bytes));
+        }
+    }
+
+    /// One whose offset was not seen is taken to begin where the last one ended.
     pub(super) fn read(&mut self, read: &ReadCall) -> Delivered {
-        let began = read.at.unwrap_or(self.position);
-        let sequential = read.is_placed.then_some(began == self.ended);
+        let seen = match read.at {
+            At::Position => self.position,
+            At::Offset(offset) => Some(offset),
+            At::Unseen => None,
+        };
+        let began = seen.unwrap_or(self.ended);
+        let sequential = seen.map(|it| it == self.ended);
         self.ended = began.saturating_add(read.delivered);
-        if read.at.is_none() {
-            self.position = self.ended;
+        if read.at == At::Position {
+            self.position = seen.map(|_| self.ended);
         }
         let span = Span { offset: began, bytes: read.delivered };
         Delivered { span, asked_bytes: read.asked.unwrap_or(read.delivered), sequential }
@@ -57,6 +71,7 @@ impl OpenFile {
 
     /// Sets the flags of fcntl(2); whether the file goes around the page cache from now on, and did not before.
     pub(super) fn turns_direct(&mut self, flags: i32) -> bool {
+        self.appends = flags & libc::O_APPEND != 0;
         let was_direct = std::mem::replace(&mut self.direct, flags & libc::O_DIRECT != 0);
         self.direct && !was_direct
     }
@@ -84,8 +99,9 @@ impl Files {
             self.seen.push((identity, opened.bytes));
             next
         });
-        let direct = opened.flags & libc::O_DIRECT != 0;
-        self.open.push(OpenFile { file, position, ended: position, direct });
+        let [direct, appends] = [libc::O_DIRECT, libc::O_APPEND].map(|it| opened.flags & it != 0);
+        let (reads_and_writes, position, ended) = (opened.reads_and_writes(), Some(position), position);
+        self.open.push(OpenFile { file, position, ended, direct, reads_and_writes, appends });
         Some(OpenId(self.open.len() - 1))
     }
 
@@ -100,6 +116,11 @@ impl Files {
 
     pub(super) fn of(&mut self, open: OpenId) -> &mut OpenFile {
         &mut self.open[open.0]
+    }
+
+    /// Whether its position follows from its reads and seeks.
+    pub(super) fn has_position(&self, open: OpenId) -> bool {
+        !self.open[open.0].reads_and_writes
     }
 
     /// Whether this open file is of the file that was found.

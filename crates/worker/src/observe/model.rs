@@ -5,13 +5,13 @@
 use std::collections::{BTreeSet, HashSet};
 
 use schema::{Span, mapped_runtime::MappedRuntime};
-use sys::follow::{Called, Does, Event, Listener, MAPPING_BYTES_MIN, Opened};
+use sys::follow::{At, Called, Does, Event, Listener, MAPPING_BYTES_MIN, Opened};
 
 use super::{
     access::{Identity, MappingKind, Mark, ObservedAccess, Sink, Via},
     advice::Advice,
     counts::Program,
-    files::{Files, OpenId, ReadCall},
+    files::{Delivered, Files, OpenId, ReadCall},
     mappings::{Mapped, Mappings},
     tasks::{Table, TracedThreads},
 };
@@ -49,6 +49,11 @@ impl<S: Sink> Listener for Model<S> {
 
     fn has_descriptor(&self, thread: i32, descriptor: i32) -> bool {
         self.tasks.table(thread).is_none_or(|it| it.contains_key(&descriptor))
+    }
+
+    /// Writes move it too, and the program is not stopped at them.
+    fn has_position(&self, thread: i32, descriptor: i32) -> bool {
+        self.known(thread, descriptor).flatten().is_none_or(|it| self.files.has_position(it))
     }
 }
 
@@ -140,21 +145,40 @@ impl<S: Sink> Model<S> {
         }
     }
 
-    /// The open file of a descriptor; one whose opening was not seen is taken as it was found.
+    fn known(&self, thread: i32, descriptor: i32) -> Option<Option<OpenId>> {
+        self.tasks.table(thread)?.get(&descriptor).copied()
+    }
+
+    /// The open file of a descriptor; one whose opening was not seen is taken as it was found. What was looked at once more is
+    /// where it was found.
     fn find(&mut self, called: &Called, descriptor: i32) -> Option<OpenId> {
-        let known = self.tasks.table(called.thread)?.get(&descriptor).copied();
+        let known = self.known(called.thread, descriptor);
+        let Some(opened) = &called.opened else { return known.flatten() };
+        let is_at_position = called.call.at(&called.arguments) == Some(At::Position);
+        // It was looked at after the call.
+        let moved = if is_at_position { called.result.map_or(0, |it| it.max(0) as u64) } else { 0 };
+        let position = opened.position.saturating_sub(moved);
         if let Some(known) = known {
+            // Meanwhile another thread may have opened another file under the same number.
+            let looked_up = known.filter(|&it| is_at_position && self.files.is_of(it, opened));
+            looked_up.into_iter().for_each(|it| self.files.of(it).seek(position));
             return known;
         }
-        let opened = called.opened.as_ref()?;
-        // It was looked at after the call.
-        let moved = match called.call.does {
-            Does::Read { offset: None, .. } => called.result.map_or(0, |it| it.max(0) as u64),
-            _ => 0,
-        };
-        let found = self.files.open(opened, opened.position.saturating_sub(moved), &mut self.sink);
+        self.tasks.table(called.thread)?;
+        let found = self.files.open(opened, position, &mut self.sink);
         self.tasks.set(called.thread, descriptor, found);
         found
+    }
+
+    /// A write at the position of a file.
+    fn wrote(&mut self, called: &Called) {
+        let written = called.result.map_or(0, |it| it.max(0) as u64);
+        let to = called.call.moves(&called.arguments).and_then(|it| self.known(called.thread, it).flatten());
+        if let Some(open) = to {
+            // pwritev2(2) may append by a flag (RWF_APPEND), which no recording has.
+            let may_append = matches!(called.call.does, Does::Write { offset: Some(_) });
+            self.files.of(open).wrote(written, may_append);
+        }
     }
 
     fn call(&mut self, called: &Called) {
@@ -186,22 +210,11 @@ impl<S: Sink> Model<S> {
                     self.files.of(open).seek(position);
                 }
             }
-            Does::Read { size, offset } => {
-                let Some((open, delivered)) = found.zip(known) else { return };
-                // -1: preadv2(2) at the file's position.
-                let at = offset.map(|it| arguments[it]).filter(|&it| it != u64::MAX);
-                let asked = size.map(|it| arguments[it]);
-                self.read(called, open, &ReadCall { asked, at, delivered, is_placed: true });
-            }
-            Does::Transfer { offset, size, .. } => {
-                let Some((open, delivered)) = found.zip(known) else { return };
-                // What stands at an address of the program's is not known.
-                let is_placed = arguments[offset] == 0;
-                let at = (!is_placed).then(|| self.files.of(open).ended);
-                if !is_placed {
-                    self.miss(format!("{} read at offsets that were not seen, so their order is not known", call.name));
-                }
-                self.read(called, open, &ReadCall { asked: Some(arguments[size]), at, delivered, is_placed });
+            Does::Read { size, .. } => self.read(called, found, size),
+            Does::Write { .. } => self.wrote(called),
+            Does::Transfer { size, .. } => {
+                self.read(called, found, Some(size));
+                self.wrote(called);
             }
             Does::Map => self.map(called, found),
             Does::Unmap => self.unmap(thread, arguments[0], arguments[1]),
@@ -256,12 +269,18 @@ impl<S: Sink> Model<S> {
         }
     }
 
-    fn read(&mut self, called: &Called, open: OpenId, read: &ReadCall) {
+    fn read(&mut self, called: &Called, open: Option<OpenId>, size: Option<usize>) {
+        let Some((open, result)) = open.zip(called.result) else { return };
+        let (name, asked) = (called.call.name, size.map(|it| called.arguments[it]));
+        let Some(at) = called.call.at(&called.arguments) else { return };
         let open = self.files.of(open);
-        let delivered = open.read(read);
-        let (asked_bytes, sequential) = (delivered.asked_bytes, delivered.sequential);
-        let via = Via::Call { name: called.call.name, asked_bytes, sequential };
-        self.sink.access(&ObservedAccess { thread: called.thread, file: open.file, span: delivered.span, via });
+        let (file, delivered) = (open.file, open.read(&ReadCall { asked, at, delivered: result as u64 }));
+        let Delivered { span, asked_bytes, sequential } = delivered;
+        let via = Via::Call { name, asked_bytes, sequential };
+        self.sink.access(&ObservedAccess { thread: called.thread, file, span, via });
+        if sequential.is_none() {
+            self.miss(format!("calls of {name} read at offsets that were not seen, so their order is not known"));
+        }
     }
 
     fn map(&mut self, called: &Called, open: Option<OpenId>) {

@@ -344,6 +344,78 @@ fn a_transfer_at_an_offset_in_memory_has_no_order_that_is_known() {
     assert_eq!((orders.collect::<Vec<_>>(), incomplete), (vec![Some(true), None], 1));
 }
 
+/// Offsets of what was read; nothing where they were not seen.
+fn offsets(model: &TestModel<Kept>) -> Vec<Option<u64>> {
+    let offset = |it: &ObservedAccess| match it.via {
+        Via::Call { sequential, .. } => sequential.map(|_| it.span.offset),
+        Via::Mapping(_) | Via::Growth(_) | Via::Touch => None,
+    };
+    model.0.sink.accesses.iter().map(offset).collect()
+}
+
+#[test]
+fn a_write_at_the_position_moves_it_for_the_reads_that_follow() {
+    let mut model = TestModel::to(Kept::default());
+    model.call_with(10, "openat", &[], 3, Some(Opened { flags: libc::O_RDWR, ..a_file(8) }));
+    model.open(10, 4, 7);
+    model.call(10, "read", &[3, 0, 100], 100);
+    model.call(10, "write", &[3, 0, 1000], 1000);
+    model.call(10, "read", &[3, 0, 100], 100);
+    model.call(10, "dup", &[3], 5);
+    model.call(10, "writev", &[5, 0, 2], 30);
+    model.call(10, "write", &[3, 0, 1000], -28);
+    model.call(10, "pwritev2", &[3, 0, 2, 9000], 500);
+    model.call(10, "read", &[3, 0, 100], 100);
+    // What goes from one file to the other moves both.
+    model.call(10, "sendfile", &[3, 4, 0, 4000], 4000);
+    model.call(10, "copy_file_range", &[4, 0, 3, 0, 50], 50);
+    model.call(10, "splice", &[4, 0, 3, 0x7fff_0000, 7], 7);
+    model.call(10, "read", &[3, 0, 100], 100);
+    let expected = [0, 1100, 1230, 0, 4000, 4050, 5380];
+    assert_eq!(offsets(&model), expected.map(Some));
+    assert!(!model.0.has_position(10, 3) && model.0.has_position(10, 4));
+}
+
+#[test]
+fn after_a_write_that_may_append_the_position_is_not_known_until_the_next_seek() {
+    for appends in [libc::O_APPEND, 0] {
+        let mut model = TestModel::to(Kept::default());
+        let flags = libc::O_RDWR | appends;
+        model.call_with(10, "openat", &[], 3, Some(Opened { flags, ..a_file(8) }));
+        model.call(10, "read", &[3, 0, 100], 100);
+        model.call(10, "write", &[3, 0, 0], 0);
+        model.call(10, "read", &[3, 0, 100], 100);
+        match appends {
+            0 => model.call(10, "pwritev2", &[3, 0, 2, u64::MAX], 10),
+            _ => model.call(10, "write", &[3, 0, 10], 10),
+        }
+        model.call(10, "read", &[3, 0, 100], 100);
+        model.call(10, "pread64", &[3, 0, 100, 40], 100);
+        model.call(10, "read", &[3, 0, 100], 100);
+        model.call(10, "lseek", &[3, 50, libc::SEEK_SET as u64], 50);
+        model.call(10, "read", &[3, 0, 100], 100);
+        model.call(10, "fcntl", &[3, libc::F_SETFL as u64, 0], 0);
+        model.call(10, "write", &[3, 0, 10], 10);
+        model.call(10, "read", &[3, 0, 100], 100);
+        assert_eq!(offsets(&model), [Some(0), Some(100), None, Some(40), None, Some(50), Some(160)]);
+        assert_eq!(model.0.program.incomplete.len(), 1);
+    }
+}
+
+#[test]
+fn a_position_that_was_looked_up_is_where_the_call_ended() {
+    let mut model = TestModel::to(Kept::default());
+    model.call_with(10, "openat", &[], 3, Some(Opened { flags: libc::O_RDWR, ..a_file(8) }));
+    let at = |position| Some(Opened { position, ..a_file(8) });
+    model.call_with(10, "read", &[3, 0, 100], 100, at(100));
+    model.call_with(10, "read", &[3, 0, 100], 100, at(1200));
+    model.call_with(10, "sendfile", &[5, 3, 0, 100], 100, at(2300));
+    // At its end; and of another file, which took the number meanwhile.
+    model.call_with(10, "read", &[3, 0, 100], 0, at(3000));
+    model.call_with(10, "read", &[3, 0, 100], 50, Some(a_file(9)));
+    assert_eq!(offsets(&model), [0, 1100, 2200, 3000, 3000].map(Some));
+}
+
 #[test]
 fn each_first_touch_of_a_page_of_an_exact_mapping_is_one_access_in_order() {
     const MIB: u64 = 1 << 20;
