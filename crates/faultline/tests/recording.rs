@@ -131,6 +131,19 @@ fn known_touches_of_a_mapping_come_out_page_by_page_in_their_order() {
 }
 
 #[test]
+fn touches_of_memory_that_took_the_place_of_a_mapping_are_no_touches_of_its_file() {
+    let sandbox = on_disk();
+    let (file, trace) = (sandbox.file("a", BYTES), sandbox.at("t.trace"));
+    let args = ["trace", "record", "-o", &trace, "--file", &file, "--exact-budget", "60s", "--", &reader()];
+    let Some(_) = followed(sandbox.run(&[&args[..], &["covered", &file]].concat())) else { return };
+    let (header, accesses) = read(&trace);
+    if is_exact(&header.files[0]) {
+        let touched: Vec<u64> = of(&accesses, 0, Via::Mapping).map(|it| it.offset / PAGE).collect();
+        assert_eq!(touched, [1, 512, 1023]);
+    }
+}
+
+#[test]
 fn a_program_with_threads_and_signals_runs_as_it_does_alone_while_its_pages_are_seen() {
     let sandbox = on_disk();
     let (file, trace) = (sandbox.write("a", vec![7; BYTES]), sandbox.at("t.trace"));

@@ -14,6 +14,7 @@ use std::{
 unsafe extern "C" {
     fn mmap(at: *mut c_void, bytes: usize, access: c_int, flags: c_int, file: c_int, offset: i64) -> *mut c_void;
     fn madvise(at: *mut c_void, bytes: usize, advice: c_int) -> c_int;
+    fn mremap(at: *mut c_void, old_bytes: usize, bytes: usize, flags: c_int, ...) -> *mut c_void;
     fn munmap(at: *mut c_void, bytes: usize) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
     fn lseek(file: c_int, offset: i64, whence: c_int) -> i64;
@@ -24,6 +25,11 @@ unsafe extern "C" {
 
 const PROT_READ: c_int = 1;
 const MAP_SHARED: c_int = 1;
+const MAP_PRIVATE: c_int = 2;
+const MAP_FIXED: c_int = 0x10;
+const MAP_ANONYMOUS: c_int = 0x20;
+const MREMAP_MAYMOVE: c_int = 1;
+const MREMAP_FIXED: c_int = 2;
 const MAP_POPULATE: c_int = 0x8000;
 const MADV_RANDOM: c_int = 1;
 const MADV_WILLNEED: c_int = 3;
@@ -40,6 +46,7 @@ fn main() -> ExitCode {
         ["map", path] => map(path),
         ["known", read, mapped] => known(read, mapped, false),
         ["known-populated", read, mapped] => known(read, mapped, true),
+        ["covered", path] => covered(path),
         ["tree", "read", folder] => tree(folder, whole_by_call),
         ["tree", "map", folder] => tree(folder, whole_by_mapping),
         ["windows", path, times] => windows(path, number(times)),
@@ -114,6 +121,35 @@ fn known(read: &str, mapped: &str, populated: bool) -> io::Result<()> {
         }
         let touched = (0..64).map(|at| whole.cast::<u8>().add(at * 397 % 1024 * 4096).read_volatile());
         println!("{}", touched.map(u64::from).sum::<u64>());
+    }
+    Ok(())
+}
+
+/// Three parts of a mapping of a file of 4 MiB, of which two become memory of no file: by a new mapping, and by one that is
+/// moved there. Then a page of each is touched, and one at the end of the part that stays.
+fn covered(path: &str) -> io::Result<()> {
+    const PART: usize = 1 << 20;
+    let file = File::open(path)?;
+    // SAFETY: fresh mappings that are only read, within their bounds; nothing else points into what is replaced.
+    unsafe {
+        let whole = mmap(ptr::null_mut(), 4 * PART, PROT_READ, MAP_SHARED, file.as_raw_fd(), 0);
+        let memory = MAP_PRIVATE | MAP_ANONYMOUS;
+        let moved = mmap(ptr::null_mut(), PART, PROT_READ, memory, -1, 0);
+        if whole as isize == -1 || moved as isize == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        let touch = |at: usize| u64::from(whole.cast::<u8>().add(at).read_volatile());
+        // One page of the first part before it is replaced, so that its place was a page of the file.
+        let before = touch(4096);
+        let first = mmap(whole, PART, PROT_READ, memory | MAP_FIXED, -1, 0);
+        let second = whole.byte_add(PART);
+        let second = mremap(moved, PART, PART, MREMAP_MAYMOVE | MREMAP_FIXED, second);
+        if first as isize == -1 || second as isize == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        let of_memory = touch(0) + touch(4096) + touch(PART) + touch(2 * PART - 4096);
+        let after = touch(2 * PART) + touch(4 * PART - 4096);
+        println!("{of_memory} {}", before + after);
     }
     Ok(())
 }

@@ -69,8 +69,13 @@ pub enum At {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Only {
     Always,
-    /// Not with these bits in that argument.
-    Without(usize, u32),
+    /// Not with `never` among the bits of that argument, and with `seldom` only together with `but`.
+    Flags {
+        argument: usize,
+        never: u32,
+        seldom: u32,
+        but: u32,
+    },
     /// With one of these values in that argument.
     With(usize, &'static [u32]),
 }
@@ -83,9 +88,14 @@ const fn read(number: libc::c_long, name: &'static str, size: Option<usize>, off
     call(number, name, Does::Read { size, offset })
 }
 
-/// Those of no file, and those of the dynamic loader, some four for each library: it says MAP_DENYWRITE (glibc,
-/// elf/dl-load.h), which the kernel ignores (mmap(2)).
-const UNTOLD_MAPPINGS: u32 = (libc::MAP_ANONYMOUS | libc::MAP_DENYWRITE) as u32;
+/// Not those of the dynamic loader, some four for each library: it says MAP_DENYWRITE (glibc, elf/dl-load.h), which the kernel
+/// ignores (mmap(2)). Those of no file only with MAP_FIXED, which takes away what was mapped there.
+const MAPPINGS: Only = Only::Flags {
+    argument: 3,
+    never: libc::MAP_DENYWRITE as u32,
+    seldom: libc::MAP_ANONYMOUS as u32,
+    but: libc::MAP_FIXED as u32,
+};
 
 const fn transfer(
     number: libc::c_long,
@@ -112,7 +122,7 @@ pub const CALLS: &[Call] = &[
     transfer(libc::SYS_sendfile, "sendfile", [1, 2, 3], 0, None),
     transfer(libc::SYS_copy_file_range, "copy_file_range", [0, 1, 4], 2, Some(3)),
     transfer(libc::SYS_splice, "splice", [0, 1, 4], 2, Some(3)),
-    Call { only: Only::Without(3, UNTOLD_MAPPINGS), ..call(libc::SYS_mmap, "mmap", Does::Map) },
+    Call { only: MAPPINGS, ..call(libc::SYS_mmap, "mmap", Does::Map) },
     call(libc::SYS_munmap, "munmap", Does::Unmap),
     call(libc::SYS_mremap, "mremap", Does::Remap),
     call(libc::SYS_madvise, "madvise", Does::AdviseMemory),
@@ -196,7 +206,8 @@ impl Call {
         let at = match self.does {
             Close | Duplicate | Control | Seek | Read { .. } | Write { .. } | AdviseFile | ReadAhead => 0,
             Transfer { from, .. } => from,
-            Map => 4,
+            // Of a mapping of no file it means nothing, and need not be -1 (mmap(2)).
+            Map if arguments[3] & libc::MAP_ANONYMOUS as u64 == 0 => 4,
             _ => return None,
         };
         // Descriptors are 32 bits wide; what stands above them in a register means nothing.

@@ -61,7 +61,14 @@ pub(super) fn of(calls: &[&Call]) -> Vec<sock_filter> {
         let stop = trace(place as u16);
         let then = match call.only() {
             Only::Always => vec![stop],
-            Only::Without(at, bits) => vec![load_argument(at), jump(BPF_JSET, bits, 0, 1), allow, stop],
+            Only::Flags { argument, never, seldom, but } => vec![
+                load_argument(argument),
+                jump(BPF_JSET, never, 2, 0),
+                jump(BPF_JSET, seldom, 0, 2),
+                jump(BPF_JSET, but, 1, 0),
+                allow,
+                stop,
+            ],
             Only::With(at, values) => {
                 let last = values.len();
                 let compare = |(place, value): (usize, &u32)| jump(BPF_JEQ, *value, (last - place) as u8, 0);
@@ -145,9 +152,13 @@ mod tests {
         };
         assert_eq!(outcome(libc::SYS_pread64, 0, 3), place("pread64"));
         assert_eq!(outcome(libc::SYS_mmap, 3, libc::MAP_PRIVATE as u64), place("mmap"));
-        for of_no_interest in [libc::MAP_ANONYMOUS, libc::MAP_DENYWRITE] {
-            let flags = (libc::MAP_PRIVATE | of_no_interest) as u64;
-            assert_eq!(outcome(libc::SYS_mmap, 3, flags), SECCOMP_RET_ALLOW);
+        let mapped = |more: i32| outcome(libc::SYS_mmap, 3, (libc::MAP_PRIVATE | more) as u64);
+        for of_no_interest in [libc::MAP_ANONYMOUS, libc::MAP_DENYWRITE, libc::MAP_DENYWRITE | libc::MAP_FIXED] {
+            assert_eq!(mapped(of_no_interest), SECCOMP_RET_ALLOW);
+        }
+        // They may take the place of what is mapped.
+        for fixed in [libc::MAP_FIXED, libc::MAP_FIXED | libc::MAP_ANONYMOUS] {
+            assert_eq!(mapped(fixed), place("mmap"));
         }
         assert_eq!(outcome(libc::SYS_fcntl, 1, libc::F_DUPFD_CLOEXEC as u64), place("fcntl"));
         assert_eq!(outcome(libc::SYS_fcntl, 1, libc::F_SETFL as u64), place("fcntl"));

@@ -536,7 +536,7 @@ impl Follower<'_> {
         self.tell(Event::Called(Called { thread, call, arguments, result: Some(result), opened }));
         let Some(touches) = &mut self.touches else { return };
         let advises = match call.does {
-            Does::Map => touches.mapped(thread, &arguments, result),
+            Does::Map => touches.mapped((thread, process), &arguments, result),
             Does::Remap if result >= 0 => {
                 touches.moved(process, arguments, result as u64);
                 None

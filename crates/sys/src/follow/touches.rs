@@ -15,6 +15,7 @@ use std::{
 use super::{Does, Opened, inject};
 use crate::{
     folder::Identity,
+    page_bytes,
     perf::{PageFault, PageFaults},
 };
 
@@ -53,10 +54,28 @@ pub struct TouchesSeen {
 /// The page faults of one execution.
 pub(super) struct Faults(Mutex<Drained>);
 
+/// Process, first address, the one after the last.
+type Range = (i32, u64, u64);
+
+/// What is mapped there is not there any more; what lies before and behind stays.
+fn take_away(ranges: &mut Vec<Range>, process: i32, from: u64, bytes: u64) {
+    // Of whole pages (mmap(2), munmap(2)).
+    let to = from.saturating_add(bytes.checked_next_multiple_of(page_bytes()).unwrap_or(bytes));
+    let mut rest = Vec::new();
+    ranges.retain(|&(of, start, end)| {
+        let is_elsewhere = of != process || end <= from || start >= to || bytes == 0;
+        if !is_elsewhere {
+            rest.extend([(of, start, end.min(from)), (of, start.max(to), end)]);
+        }
+        is_elsewhere
+    });
+    ranges.extend(rest.into_iter().filter(|(_, start, end)| start < end));
+}
+
 struct Drained {
     source: PageFaults,
-    /// Mappings with the advice: process, first address, the one after the last. Faults elsewhere are dropped.
-    advised: Vec<(i32, u64, u64)>,
+    /// Mappings with the advice. Faults elsewhere are dropped.
+    advised: Vec<Range>,
     /// Not told yet.
     pending: Vec<PageFault>,
     overflowed: u64,
@@ -171,7 +190,7 @@ impl<'a> Touches<'a> {
         match does {
             Does::Map => {
                 const FILLS: u64 = (libc::MAP_POPULATE | libc::MAP_LOCKED) as u64;
-                let fills = arguments[3] & FILLS != 0 && arguments[1] >= MAPPING_BYTES_MIN;
+                let fills = arguments[3] & FILLS != 0 && arguments[1] >= MAPPING_BYTES_MIN && is_of_file(arguments);
                 let file = fills.then(|| Opened::of(thread, arguments[4] as i32)).flatten();
                 self.is_one_of(file.as_ref()).filter(|_| self.is_on()).map(|_| (3, arguments[3] & !FILLS))
             }
@@ -186,7 +205,7 @@ impl<'a> Touches<'a> {
                     MADV_COLLAPSE,
                 ];
                 let (from, to) = (arguments[0], arguments[0].saturating_add(arguments[1]));
-                let overlaps = |&(of, start, end): &(i32, u64, u64)| of == process && start < to && from < end;
+                let overlaps = |&(of, start, end): &Range| of == process && start < to && from < end;
                 let is_ours = || self.faults.held().advised.iter().any(overlaps);
                 let brings_in = BRINGS_IN.contains(&(arguments[2] as i32));
                 (brings_in && is_ours() && self.is_on()).then_some((2, libc::MADV_RANDOM as u64))
@@ -195,11 +214,21 @@ impl<'a> Touches<'a> {
         }
     }
 
-    /// The advice for a mapping that a thread, stopped, has just made; nothing where it is none of theirs.
-    pub(super) fn mapped(&mut self, thread: i32, arguments: &[u64; 6], result: i64) -> Option<inject::Injected> {
+    /// The advice for a mapping that a thread, stopped, has just made; nothing where it is none of theirs. With MAP_FIXED it took
+    /// the place of what was there.
+    pub(super) fn mapped(
+        &mut self,
+        (thread, process): (i32, i32),
+        arguments: &[u64; 6],
+        result: i64,
+    ) -> Option<inject::Injected> {
         let bytes = arguments[1];
-        let is_of_file = arguments[3] & libc::MAP_ANONYMOUS as u64 == 0;
-        if result < 0 || bytes < MAPPING_BYTES_MIN || !is_of_file || !self.is_on() {
+        // What is no error is an address, and those of programs are not negative.
+        if result < 0 {
+            return None;
+        }
+        self.unmapped(process, result as u64, bytes);
+        if bytes < MAPPING_BYTES_MIN || !is_of_file(arguments) || !self.is_on() {
             return None;
         }
         let file = self.is_one_of(Opened::of(thread, arguments[4] as i32).as_ref())?;
@@ -238,14 +267,18 @@ impl<'a> Touches<'a> {
     }
 
     pub(super) fn unmapped(&self, process: i32, from: u64, bytes: u64) {
-        let to = from.saturating_add(bytes);
-        self.faults.drained().advised.retain(|&(of, start, end)| of != process || start < from || end > to);
+        take_away(&mut self.faults.drained().advised, process, from, bytes);
     }
 
-    /// mremap(2) made a mapping of another one, whose advice it has.
-    pub(super) fn moved(&self, process: i32, [from, _, bytes, ..]: [u64; 6], to: u64) {
+    /// mremap(2) made a mapping of another one, whose advice it has. With MREMAP_FIXED it took the place of what was there.
+    pub(super) fn moved(&self, process: i32, [from, old_bytes, bytes, flags, ..]: [u64; 6], to: u64) {
         let mut held = self.faults.drained();
-        if held.advised.iter().any(|&(of, start, end)| of == process && (start..end).contains(&from)) {
+        let is_advised = held.advised.iter().any(|&(of, start, end)| of == process && (start..end).contains(&from));
+        if flags & libc::MREMAP_DONTUNMAP as u64 == 0 {
+            take_away(&mut held.advised, process, from, old_bytes);
+        }
+        take_away(&mut held.advised, process, to, bytes);
+        if is_advised {
             held.advised.push((process, to, to.saturating_add(bytes)));
         }
     }
@@ -261,5 +294,34 @@ impl<'a> Touches<'a> {
     }
 }
 
+fn is_of_file(arguments: &[u64; 6]) -> bool {
+    arguments[3] & libc::MAP_ANONYMOUS as u64 == 0
+}
+
 /// linux/mman.h; `libc` does not have it for all systems.
 const MADV_COLLAPSE: i32 = 25;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_ranges_what_is_taken_away_is_gone_and_the_rest_stays() {
+        let page = page_bytes();
+        let at = |page_number: u64| page_number * page;
+        let before = [(1, at(0), at(10)), (2, at(0), at(10)), (1, at(20), at(30) - 7)];
+        let after = |from: u64, bytes: u64| {
+            let mut ranges = before.to_vec();
+            take_away(&mut ranges, 1, from, bytes);
+            ranges.sort_unstable();
+            ranges
+        };
+        let [first, other, second] = before;
+        assert_eq!(after(at(10), at(10)), [first, second, other]);
+        assert_eq!(after(at(3), at(2) - 1), [(1, at(0), at(3)), (1, at(5), at(10)), second, other]);
+        assert_eq!(after(at(8), at(14)), [(1, at(0), at(8)), (1, at(22), at(30) - 7), other]);
+        assert_eq!(after(at(20), at(10) - 7), [first, other]);
+        assert_eq!(after(0, u64::MAX), [other]);
+        assert_eq!(after(at(5), 0), [first, second, other]);
+    }
+}
