@@ -64,7 +64,8 @@ fn warn_of_gaps(trace: &TraceFile) {
 #[derive(Default)]
 pub struct Replays {
     pub traces: Vec<TraceFile>,
-    /// The user's files that the trace is of, where their folder was named; else there are none.
+    /// The user's files that the trace is of, where their folder was named, or a file that the trace has by several names; else
+    /// there are none.
     pub files: Vec<PathBuf>,
 }
 
@@ -86,33 +87,38 @@ fn note_left_out(all: &Traced, kept: &Traced, folder: &Path) {
 }
 
 /// Opens the traces that an experiment names. Where it does nothing but replay one trace, and files of that lie in the folder
-/// that is the target, they are what is measured. A test file of a size that was asked for is another target.
+/// that is the target, they are what is measured; of a target that the trace has by several names it is the accesses of all. A
+/// test file of a size that was asked for is another target.
 ///
 /// # Errors
 /// One of them is no trace, or it is not known which of its files is meant.
 pub fn open(experiment: &mut Experiment, target: &Path, size: Option<u64>) -> Result<Replays> {
     let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
     let asked: Vec<_> = experiment.comparisons.iter().map(|it| it.trace.clone()).collect();
-    let mut replays = Replays::default();
+    let (mut replays, mut opened) = (Replays::default(), None);
     if let [Some(TraceAsked::Named { path, file: None }), rest @ ..] = &asked[..]
         && rest.iter().all(|it| *it == asked[0])
         && size.is_none()
-        && target.is_dir()
     {
         let trace = TraceFile::open(Path::new(path)).map_err(usage)?;
-        let found = trace.files_in(target);
-        if !found.is_empty() {
+        let is_folder = target.is_dir();
+        let found = if is_folder { trace.files_in(target) } else { trace.files_at(&[target.to_path_buf()]) };
+        if found.len() > usize::from(!is_folder) {
             let all = trace.of_all()?.clone();
             let trace = trace.of_found(&found).map_err(usage)?.unwrap_or(trace);
-            note_left_out(&all, trace.of_all()?, target);
+            if is_folder {
+                note_left_out(&all, trace.of_all()?, target);
+            }
             warn_of_gaps(&trace);
             replays = Replays { traces: vec![trace], files: unique(found) };
+        } else {
+            opened = Some(trace);
         }
     }
     for compare in &mut experiment.comparisons {
         let Some(TraceAsked::Named { path, file }) = &compare.trace else { continue };
         let traced = if replays.files.is_empty() {
-            let trace = TraceFile::open(Path::new(path)).map_err(usage)?;
+            let trace = opened.take().map_or_else(|| TraceFile::open(Path::new(path)), Ok).map_err(usage)?;
             warn_of_gaps(&trace);
             let traced = trace.of_file(file.as_deref(), target).map_err(usage)?.clone();
             replays.traces.push(trace);

@@ -7,7 +7,7 @@ use schema::{
     record::{Outcome, Sample},
 };
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, failure};
 
 const BYTES: usize = 256 << 10;
 
@@ -231,6 +231,39 @@ fn the_files_of_a_trace_are_measured_where_their_folder_is_named() {
     for more in [&["--dry-run"][..], &[]] {
         sandbox.run(&[&asked[..], more].concat()).refused(2, &["tree/b", "larger file"]);
     }
+}
+
+#[test]
+fn a_file_that_a_trace_has_by_several_names_is_one_file() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("tree");
+    let [first, second] = ["tree/b", "tree/c"].map(|it| sandbox.file(it, BYTES));
+    let same = ["tree/a", "tree/d"].map(|it| sandbox.at(it));
+    same.iter().for_each(|it| fs::hard_link(&first, it).unwrap());
+    let names = [&same[1], &second, &first, &same[0]];
+    let read = |at: usize| format!("7 pread64(3<{}>, \"\"..., 4096, {}) = 4096\n", names[at % 4], at * 4096);
+    let (log, trace) = (sandbox.write("log", (0..40).map(read).collect::<String>()), sandbox.at("names.trace"));
+    sandbox.run(&["trace", "import", &log, "-o", &trace]).expect(0).shows(&["40 accesses of 4 files"]);
+
+    let short = ["--trace", &trace, "--state=cached", "--method=pread,mmap", "--rounds=2", "--budget=44s"];
+    let replay = |target: &str, files: u32, ops: u64| {
+        let output = sandbox.run(&[&["run", target, "--json"][..], &short].concat());
+        output.sane();
+        let record = output.document().record;
+        assert!(record.conditions.iter().all(|it| it.trace.as_ref().is_some_and(|it| it.files == files)));
+        let all = tallies(&record);
+        assert_eq!(all.iter().map(|it| (it.0, it.1)).collect::<Vec<_>>(), [(ops, ops * 4096)], "{target}");
+        let failed: Vec<&str> = record.samples.iter().filter_map(failure).collect();
+        assert!(failed.is_empty(), "{failed:?}");
+        let again = sandbox.run(&["rerun", "last", "--trace", &trace, "--rounds=1", "--json"]);
+        again.sane();
+        assert_eq!(tallies(&again.document().record), all);
+    };
+    replay(&folder, 2, 40);
+    // By whatever name it is measured.
+    replay(&first, 1, 30);
+    replay(&same[1], 1, 30);
+    replay(&second, 1, 10);
 }
 
 #[test]

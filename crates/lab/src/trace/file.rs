@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fs::File,
     io::{BufReader, Write},
+    os::unix::fs::MetadataExt,
     path::{Component, Path, PathBuf},
 };
 
@@ -119,8 +120,9 @@ impl TraceFile {
         }
     }
 
-    /// The files with accesses that lie in a folder: as the trace calls them, and where they are. A path of the trace is looked
-    /// up only where the folder, which the user named, has it; a link out of the folder does not count.
+    /// The files with accesses that lie in a folder: as the trace calls them, and where they are, which of a file with several
+    /// names is one place. A path of the trace is looked up only where the folder, which the user named, has it; a link out of
+    /// the folder does not count.
     pub fn files_in(&self, folder: &Path) -> BTreeMap<String, PathBuf> {
         let folder = std::fs::canonicalize(folder).ok();
         let lies_in = |path: &Path| {
@@ -130,7 +132,7 @@ impl TraceFile {
             (found.starts_with(folder) && found.is_file()).then_some(found)
         };
         let read = self.header.files.iter().zip(&self.files).filter(|(_, of)| of.accesses > 0);
-        read.filter_map(|(it, _)| Some((it.path.clone(), lies_in(Path::new(&it.path))?))).collect()
+        at_one_place(read.filter_map(|(it, _)| Some((it.path.clone(), lies_in(Path::new(&it.path))?))).collect())
     }
 
     /// The same for files that the user named.
@@ -138,13 +140,15 @@ impl TraceFile {
         let paths = paths.iter().filter_map(|it| std::fs::canonicalize(it).ok());
         let at = |path: PathBuf| {
             let beside = path.parent().map_or_else(BTreeMap::new, |it| self.files_in(it));
-            beside.into_iter().filter(move |(_, found)| *found == path)
+            let known = identity(&path);
+            let same = beside.into_iter().filter(move |(_, found)| known.is_some() && identity(found) == known);
+            same.map(move |(name, _)| (name, path.clone()))
         };
-        paths.flat_map(at).collect()
+        at_one_place(paths.flat_map(at).collect())
     }
 
     /// The accesses of the files that were found alone, as a trace of its own, in which a file is called by where it is, and
-    /// two names of one file are one. Nothing where that would be the same trace.
+    /// two names of one place are one. Nothing where that would be the same trace.
     ///
     /// # Errors
     /// A file that was found has become too short for its accesses. As `made` and `accesses`.
@@ -235,6 +239,22 @@ impl TraceFile {
     }
 }
 
+/// Device and inode, by which a file is known whatever its number of names (link(2)).
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|it| (it.dev(), it.ino()))
+}
+
+/// Of a file with several names, the place that the first of them has.
+fn at_one_place(mut found: BTreeMap<String, PathBuf>) -> BTreeMap<String, PathBuf> {
+    let mut places = HashMap::new();
+    for path in found.values_mut() {
+        if let Some(identity) = identity(path) {
+            path.clone_from(places.entry(identity).or_insert_with(|| path.clone()));
+        }
+    }
+    found
+}
+
 /// As one, where several files have accesses; else the one that has.
 fn together(digest: &str, files: &[Traced]) -> Traced {
     let with_some = || files.iter().filter(|it| it.accesses > 0);
@@ -280,6 +300,32 @@ mod tests {
         let of = only.of_all().unwrap();
         assert_eq!((of.files, of.file, of.is_of_several()), (1, 2, false));
         assert!(made(&[]).of_all().is_err());
+    }
+
+    #[test]
+    fn names_of_one_file_are_found_at_one_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let [one, same, other] = ["one", "same", "other"].map(|it| folder.join(it));
+        std::fs::write(&one, [0; 200]).unwrap();
+        std::fs::write(&other, [0; 200]).unwrap();
+        std::fs::hard_link(&one, &same).unwrap();
+        let name = |it: &Path| it.display().to_string();
+        let file = |it: &PathBuf| TracedFile { path: name(it), ..TracedFile::default() };
+        let header = Header::new("test", [&same, &other, &one].map(file).into(), LeftOut::default());
+        let accesses = [Access::call(0, 5, 10), Access::call(1, 100, 7), Access::call(2, 0, 3)];
+        let trace = TraceFile::made(&header, &accesses).unwrap();
+        let found = trace.files_in(&folder);
+        assert_eq!(found, [(name(&one), one.clone()), (name(&other), other), (name(&same), one.clone())].into());
+        let both = trace.of_found(&found).unwrap().unwrap();
+        assert_eq!((both.of_all().unwrap().files, both.of_all().unwrap().accesses), (2, 3));
+        // By whichever name the user calls it.
+        for named in [&one, &same] {
+            let found = trace.files_at(std::slice::from_ref(named));
+            assert_eq!(found, [(name(&one), named.clone()), (name(&same), named.clone())].into());
+        }
+        let found = trace.files_at(&[one.clone(), same.clone()]);
+        assert_eq!(found.into_values().collect::<std::collections::BTreeSet<PathBuf>>().len(), 1);
     }
 
     #[test]
