@@ -205,15 +205,26 @@ impl Known {
     /// by the paths of the trace.
     fn of_trace(trace: &Path, file: &Path, interrupted: &Arc<AtomicBool>) -> Result<Known> {
         let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
-        let trace = TraceFile::open(trace).map_err(usage)?;
+        let mut trace = TraceFile::open(trace).map_err(usage)?;
         let file = fs::canonicalize(file).with_context(|| format!("cannot open {}", file.display()))?;
+        // A log knows files by their names, of which one file may have several.
+        let found = match file.is_dir() {
+            true => trace.files_in(&file),
+            false => trace.files_at(std::slice::from_ref(&file)),
+        };
+        let places: BTreeSet<&PathBuf> = found.values().collect();
+        if places.len() < found.len()
+            && let Some(merged) = trace.of_found(&found).map_err(usage)?
+        {
+            trace = merged;
+        }
         let summary = summary(&trace)?;
         let place = match file.is_dir() {
             false => trace.of_file(None, &file).map_err(usage)?.file as usize,
             true => {
                 let below = Named::gather(&[], std::slice::from_ref(&file), true, interrupted)?;
-                let below: BTreeSet<String> = below.files().into_iter().collect();
-                let found = |path: &str| below.contains(path) && files::is_own(path);
+                let is_below = |path: &Path| path.starts_with(&file) && below.holds(path);
+                let found = |path: &str| is_below(Path::new(path)) && files::is_own(path);
                 let none = || anyhow!("the trace reaches no file below {}", file.display());
                 match files::matters(&summary, found).map_err(|_| usage(none()))? {
                     Matters::One(place) => place,
