@@ -4,6 +4,7 @@ use std::{path::PathBuf, process::Command, time::Duration};
 
 use schema::{
     Arm,
+    protocol::Done,
     runtime::{Options, RuntimeSpec},
 };
 use sys::guard::{self, Guard};
@@ -63,9 +64,17 @@ pub trait Runtime: Sync {
         None
     }
 
-    /// Whether a pass stays on threads of its own: then their switches are how often it waited, and their events are its own.
+    /// Whether a pass stays on threads of its own: then their events are its own.
     fn keeps_threads(&self) -> bool {
         true
+    }
+
+    /// Whether the voluntary switches that a worker reports of a pass are how often its calls waited, and nothing else.
+    ///
+    /// # Errors
+    /// What else is among them.
+    fn switches_are_waits(&self, _done: &Done) -> Result<(), &'static str> {
+        Ok(())
     }
 
     /// System calls that the threads of a pass make between `go` and `done` for the worker itself, as far as they are always the

@@ -32,17 +32,17 @@ const PASSES_MAX: usize = 1000;
 const PASSES_MIN: usize = 3;
 
 /// How often one pass missed the page cache.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Misses {
     /// Per byte of what the pass reached: whole pages, each visit counted; of a mapping the pages that were looked at. Of a
     /// command: per byte of the named files, because what it reached is not known. Of a replay: per byte of its accesses, which
     /// may be parts of pages.
     pub device_bytes_per_byte: f64,
-    /// Waits per block. Through a mapping: major faults. Otherwise voluntary switches: a call waits once for each of its pages
-    /// whose request is not done when it comes to it, so more than once where a block is read by several requests. Threads
-    /// also wait for each other where a pass begins and ends; those few are in it, because they cannot be told apart, and are
-    /// the same in each pass.
-    pub misses_per_block: Option<f64>,
+    /// Waits per block, or why they are not known. Through a mapping: major faults. Otherwise voluntary switches: a call waits
+    /// once for each of its pages whose request is not done when it comes to it, so more than once where a block is read by
+    /// several requests. Threads also wait for each other where a pass begins and ends; those few are in it, because they
+    /// cannot be told apart, and are the same in each pass.
+    pub misses_per_block: Reading<f64>,
 }
 
 impl Misses {
@@ -54,26 +54,47 @@ impl Misses {
             Workload::Random => ops * pages_of_a_block(condition, reached_of_a_block(arm, condition)),
             _ => in_sequence(condition, done.tally.ops.max(1), reached_of_a_block(arm, condition)),
         };
-        let counted = runtime::find(&arm.runtime).is_ok_and(|it| it.keeps_threads());
-        let one_by_one = condition.workload == Workload::Random && done.tally.queue_depth == 1 && counted;
-        let waits = if arm.maps() { done.usage.major_faults } else { done.usage.voluntary_switches };
         Misses {
             device_bytes_per_byte: device_bytes / reached.max(1.0),
-            misses_per_block: one_by_one.then_some(waits as f64 / ops),
+            misses_per_block: waits(arm, condition, done).map(|it| it as f64 / ops).into(),
         }
     }
 
     /// The number that decides.
     fn rate(&self) -> f64 {
-        self.misses_per_block.unwrap_or(self.device_bytes_per_byte)
+        self.misses_per_block.value().copied().unwrap_or(self.device_bytes_per_byte)
     }
 
     /// By the names that they have in a record.
     pub fn readings(&self, prefix: &str) -> BTreeMap<String, Reading<f64>> {
-        let known =
-            [("device_bytes_per_byte", Some(self.device_bytes_per_byte)), ("misses_per_block", self.misses_per_block)];
-        known.into_iter().filter_map(|(name, it)| Some((format!("{prefix}{name}"), Reading::Value(it?)))).collect()
+        let named = [
+            ("device_bytes_per_byte", Reading::Value(self.device_bytes_per_byte)),
+            ("misses_per_block", self.misses_per_block.clone()),
+        ];
+        named.into_iter().map(|(name, it)| (format!("{prefix}{name}"), it)).collect()
     }
+}
+
+/// How often the blocks of a pass waited for the device.
+///
+/// # Errors
+/// Why that is not known.
+fn waits(arm: &Arm, condition: &Condition, done: &Done) -> Result<u64, String> {
+    if condition.workload != Workload::Random || done.tally.queue_depth != 1 {
+        return Err("misses are counted of random reads alone that each thread makes one after the other".into());
+    }
+    let runtime = runtime::find(&arm.runtime)?;
+    if !runtime.keeps_threads() {
+        return Err(format!(
+            "passes of runtime {} move between threads, and what its other threads wait for is counted with them",
+            arm.runtime
+        ));
+    }
+    if arm.maps() {
+        return Ok(done.usage.major_faults);
+    }
+    runtime.switches_are_waits(done)?;
+    Ok(done.usage.voluntary_switches)
 }
 
 /// How much of a block is reached, from its start: all of it by calls, whatever is looked at afterwards; through a mapping as
@@ -227,7 +248,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(1000);
 
     fn misses(rate: f64) -> Misses {
-        Misses { device_bytes_per_byte: rate, misses_per_block: None }
+        Misses { device_bytes_per_byte: rate, misses_per_block: Reading::unavailable("not counted") }
     }
 
     /// Warm passes of so many random blocks over a cache of limited size, until they are steady.
@@ -441,25 +462,42 @@ mod tests {
         }
     }
 
+    /// Of a pass of 100 blocks.
+    fn misses_of(arm: &str, workload: Workload, done: &Done) -> Reading<f64> {
+        Misses::of(&arm.parse().unwrap(), &condition(workload, 4096), done, 0.0).misses_per_block
+    }
+
     #[test]
     fn a_miss_is_a_major_fault_or_a_wait_and_known_only_of_random_reads_one_by_one() {
         let misses = |arm: &str, workload, queue_depth| {
-            let done = done(100, queue_depth, [20, 40]);
-            Misses::of(&arm.parse().unwrap(), &condition(workload, 4096), &done, 0.0).misses_per_block
+            misses_of(arm, workload, &done(100, queue_depth, [20, 40])).value().copied()
         };
         assert_eq!(misses("mmap+random", Workload::Random, 1), Some(0.2));
         assert_eq!(misses("jvm/mapped", Workload::Random, 1), Some(0.2));
         assert_eq!(misses("pread", Workload::Random, 1), Some(0.4));
+        assert_eq!(misses("python/preadv", Workload::Random, 1), Some(0.4));
         assert_eq!(misses("go/mmap", Workload::Random, 1), None, "its process waits for more than its passes");
         assert_eq!(misses("uring", Workload::Random, 32), None);
         assert_eq!(misses("pread", Workload::Scan, 1), None);
     }
 
     #[test]
+    fn waits_of_the_threads_of_a_runtime_for_each_other_are_no_misses() {
+        let mut four = done(100, 1, [20, 40]);
+        four.tally.threads = 4;
+        let misses = |arm: &str| misses_of(arm, Workload::Random, &four);
+        assert_eq!(misses("pread"), Reading::Value(0.4));
+        assert_eq!(misses("jvm/channel-positional"), Reading::Value(0.4));
+        let reason = misses("python/preadv").reason().expect("they wait for the interpreter's lock").to_string();
+        assert!(reason.contains("wait for each other"), "{reason}");
+        assert_eq!(misses("python/mmap"), Reading::Value(0.2), "a lock is no page that a fault brings in");
+    }
+
+    #[test]
     fn what_is_read_ahead_decides_nothing_where_misses_are_known() {
         let mut warm_up = WarmUp::new(1000);
         for device_bytes_per_byte in [0.8, 1.0] {
-            warm_up.add(1000.0, Misses { device_bytes_per_byte, misses_per_block: Some(0.47) });
+            warm_up.add(1000.0, Misses { device_bytes_per_byte, misses_per_block: Reading::Value(0.47) });
         }
         assert_eq!(warm_up.steady(Duration::ZERO, LONG), Some(Ok(())));
         let readings = warm_up.readings();

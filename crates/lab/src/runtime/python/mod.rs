@@ -6,6 +6,7 @@ use std::{env, fs::File, io, os::fd::AsRawFd, process::Command};
 use rustix::fs::{MemfdFlags, SealFlags};
 use schema::{
     Arm,
+    protocol::Done,
     runtime::{PYTHON, RuntimeSpec},
 };
 
@@ -45,6 +46,15 @@ impl Runtime for Python {
 
     fn present(&self, arm: &Arm) -> Result<(), String> {
         find(wanted(arm)).map(drop)
+    }
+
+    /// Around each call a thread gives up the interpreter's lock and takes it back, and waits where another thread has it, also
+    /// where the call itself waited for nothing. Without that lock threads still wait for the locks of what they share.
+    fn switches_are_waits(&self, done: &Done) -> Result<(), &'static str> {
+        match done.tally.threads {
+            1 => Ok(()),
+            _ => Err("threads of Python also wait for each other, and these waits are counted with those for the device"),
+        }
     }
 
     /// getrusage(2) before and after, and `done`.
