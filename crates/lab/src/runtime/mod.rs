@@ -73,13 +73,24 @@ pub trait Runtime: Sync {
     ///
     /// # Errors
     /// What else is among them.
-    fn switches_are_waits(&self, _done: &Done) -> Result<(), &'static str> {
-        Ok(())
+    fn switches_are_waits(&self, done: &Done) -> Result<(), &'static str> {
+        of_a_process(done)
     }
 
     /// System calls that the threads of a pass make between `go` and `done` for the worker itself, as far as they are always the
     /// same.
     fn own_calls(&self, threads: u32) -> u64;
+}
+
+/// Switches of a worker that reports those of its whole process.
+///
+/// # Errors
+/// A thread that slept beside the pass is among them.
+fn of_a_process(done: &Done) -> Result<(), &'static str> {
+    match done.beats {
+        None => Ok(()),
+        Some(_) => Err("a beat slept in the same process, and its sleeps are counted with the waits for the device"),
+    }
 }
 
 /// Every runtime, by name. The names are those of `schema::runtime::RUNTIMES`.

@@ -239,6 +239,7 @@ impl fmt::Display for Unsteady {
 mod tests {
     use schema::{
         Consume, Span, State,
+        beats::{Beats, Lateness, PERIOD_NS},
         protocol::{Phases, Tally, Usage},
     };
 
@@ -491,6 +492,22 @@ mod tests {
         let reason = misses("python/preadv").reason().expect("they wait for the interpreter's lock").to_string();
         assert!(reason.contains("wait for each other"), "{reason}");
         assert_eq!(misses("python/mmap"), Reading::Value(0.2), "a lock is no page that a fault brings in");
+    }
+
+    #[test]
+    fn sleeps_of_a_beat_are_no_misses_where_the_switches_are_those_of_the_process() {
+        let mut beside = done(100, 1, [20, 40]);
+        beside.beats =
+            Some(Box::new(Beats { period_ns: PERIOD_NS, pass: Lateness::default(), idle: Lateness::default() }));
+        for arm in ["pread", "python/preadv"] {
+            let known = |done: &Done| misses_of(arm, Workload::Random, done).value().copied();
+            assert_eq!(known(&done(100, 1, [20, 40])), Some(0.4), "{arm}, as in a warm pass");
+            assert_eq!(known(&beside), None, "{arm}");
+        }
+        for (arm, misses) in [("mmap", 0.2), ("python/mmap", 0.2), ("jvm/mapped", 0.2), ("jvm/channel-positional", 0.4)]
+        {
+            assert_eq!(misses_of(arm, Workload::Random, &beside), Reading::Value(misses), "{arm}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::{fs::File, io, os::fd::AsRawFd, path::Path, process::Command};
 use rustix::fs::MemfdFlags;
 use schema::{
     Arm,
+    protocol::Done,
     runtime::{JVM, RuntimeSpec},
 };
 
@@ -72,6 +73,11 @@ impl Runtime for Jvm {
 
     fn compiled(&self) -> Option<&'static Kind> {
         Some(&classes::KIND)
+    }
+
+    /// Each thread of a pass counts its own, and no others are added.
+    fn switches_are_waits(&self, _: &Done) -> Result<(), &'static str> {
+        Ok(())
     }
 
     /// Each thread opens, looks at, reads and closes two files of /proc, before and after; the line with `go` has four calls beside

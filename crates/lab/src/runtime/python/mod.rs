@@ -10,7 +10,7 @@ use schema::{
     runtime::{PYTHON, RuntimeSpec},
 };
 
-use super::{Choice, Runtime};
+use super::{Choice, Runtime, of_a_process};
 
 mod interpreter;
 mod sources;
@@ -52,8 +52,10 @@ impl Runtime for Python {
     /// where the call itself waited for nothing. Without that lock threads still wait for the locks of what they share.
     fn switches_are_waits(&self, done: &Done) -> Result<(), &'static str> {
         match done.tally.threads {
-            1 => Ok(()),
-            _ => Err("threads of Python also wait for each other, and these waits are counted with those for the device"),
+            1 => of_a_process(done),
+            _ => {
+                Err("threads of Python also wait for each other, and these waits are counted with those for the device")
+            }
         }
     }
 
