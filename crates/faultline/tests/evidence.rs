@@ -1,6 +1,6 @@
 //! What is observed around passes, and counted in passes of their own: there, or a reason; and nothing stays behind.
 
-use std::{fs, path::Path, time::Duration};
+use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use schema::Reading;
 
@@ -190,6 +190,17 @@ fn no_call_of_the_worker_itself_is_counted_with_its_pass() {
     }
 }
 
+/// A beat sleeps a hundred times after its pass, each of which is a call.
+#[test]
+fn of_a_pass_beside_a_beat_the_pass_is_counted_and_not_the_beat() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let compare = "workload = \"scan\"\nblock = \"4 KiB\"\nstate = \"mapped\"\nops = 16\nbeside = \"beat\"\n\
+                   arms = [\"pread\", \"mmap\"]\n";
+    let counted = counted(&sandbox, &file, compare, "system_calls");
+    assert!(counted.iter().all(|it| it.1 < 50), "{counted:?}");
+}
+
 #[test]
 fn the_bytes_that_a_pass_read_are_exact_however_long_the_number_of_the_pass_is() {
     let sandbox = Sandbox::new();
@@ -225,19 +236,24 @@ fn the_workers_own_computing_is_not_counted_with_its_pass() {
 }
 
 #[test]
-fn what_is_summed_over_threads_is_unavailable_of_a_pass_that_ends_some_of_them() {
+fn what_is_summed_over_threads_is_unavailable_where_they_are_not_those_of_the_pass_alone() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
-    let record = sandbox.run_short(&file, &["--json", "--threads=1,4", "--state=cached"]).document().record;
-    let threads = |cell: usize| record.conditions[record.cells[cell].condition].threads;
-    assert!(record.samples.iter().any(|it| threads(it.cell) == 4));
+    let options = ["--json", "--threads=1,4", "--beside=nothing,beat", "--state=cached"];
+    let record = sandbox.run_short(&file, &options).document().record;
+    let condition = |cell: usize| &record.conditions[record.cells[cell].condition];
+    let mut seen = BTreeSet::new();
     for sample in &record.samples {
-        let several = threads(sample.cell) > 1;
+        let condition = condition(sample.cell);
+        let of = (condition.threads, condition.beside.word());
+        let alone = of == (1, "nothing");
         for name in lab::probe::of_threads() {
             match &sample.readings[name] {
-                Reading::Value(value) => assert!(!several, "{name}: {value} of one thread among four"),
+                Reading::Value(value) => assert!(alone, "{name}: {value} of {of:?}"),
                 Reading::Unavailable { unavailable } => assert!(!unavailable.is_empty()),
             }
         }
+        seen.insert(of);
     }
+    assert_eq!(seen.len(), 4, "{seen:?}");
 }

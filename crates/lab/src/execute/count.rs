@@ -1,6 +1,6 @@
 //! Counted passes, after the timed ones.
 
-use schema::{Condition, Reading, Record, record::Outcome};
+use schema::{Beside, Condition, Reading, Record, record::Outcome};
 
 use super::{Bench, Hooks, pass::Counting};
 use crate::{counted, link::Trouble, plan::Stage, runtime, state::writing};
@@ -57,7 +57,7 @@ impl Bench<'_> {
                 }
                 continue;
             }
-            let condition = self.condition_of(cell);
+            let condition = counted_under(self.condition_of(cell));
             self.show(format!("counting {arm}, {}", condition.label()), hooks);
             let mut counting = Counting::with(&kit);
             let pass = self.counted_pass(&arm, &condition, &mut counting);
@@ -80,6 +80,13 @@ impl Bench<'_> {
     }
 }
 
+/// What a counted pass of a cell is made under: its condition, and nothing beside it. Counters follow the worker's threads from
+/// before `prepare` until `done`, so a beat would be counted with the pass, and so would its deadlines after it. What the pass
+/// itself does is the same.
+fn counted_under(condition: Condition) -> Condition {
+    Condition { beside: Beside::Nothing, ..condition }
+}
+
 /// A pass under this condition is made of the file as it is found, whatever that is.
 fn begins_as_found(condition: &Condition) -> bool {
     Stage::of(condition).is_as_found()
@@ -97,6 +104,14 @@ mod tests {
     use schema::{Fill, State, Workload};
 
     use super::*;
+
+    #[test]
+    fn a_counted_pass_has_no_beat_and_is_that_of_its_cell_otherwise() {
+        let plain = Condition { state: State::Limited, threads: 4, ops: 7, ..Condition::plain(4096) };
+        let beside = Condition { beside: Beside::Beat, ..plain.clone() };
+        assert_eq!(counted_under(beside), plain);
+        assert_eq!(counted_under(plain.clone()), plain);
+    }
 
     #[test]
     fn a_file_is_as_it_was_found_as_long_as_no_condition_of_the_run_evicts_fills_or_writes() {

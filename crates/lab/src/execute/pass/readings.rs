@@ -25,14 +25,8 @@ impl Bench<'_> {
         work: &Work,
     ) -> BTreeMap<String, Reading<f64>> {
         let mut readings = probes.stop(link.pid());
-        if done.tally.threads > 1 {
-            // Threads are looked at before the pass and after it, and it starts and ends all but one of them.
-            for name in probe::of_threads() {
-                readings.insert(
-                    name.into(),
-                    Reading::unavailable("the threads of a pass have ended, and their counters with them"),
-                );
-            }
+        if let Err(reason) = threads_are_those_of_the_pass(done) {
+            readings.extend(probe::of_threads().map(|name| (name.into(), Reading::unavailable(reason))));
         }
         // Its read of `go` ends after the probes have looked.
         let own = done.own_reads.map_or([0, 0], |it| [it.calls, it.bytes]);
@@ -54,6 +48,21 @@ impl Bench<'_> {
         readings.extend(usage_readings(&done.usage));
         readings.extend(done.parts.iter().flat_map(part_readings));
         readings
+    }
+}
+
+/// Threads are looked at before the pass and after `done`.
+///
+/// # Errors
+/// What is summed over them is not what the pass did.
+fn threads_are_those_of_the_pass(done: &Done) -> Result<(), &'static str> {
+    match () {
+        // A pass of several starts and ends all but one of them.
+        () if done.tally.threads > 1 => Err("the threads of a pass have ended, and their counters with them"),
+        () if done.beats.is_some() => {
+            Err("the thread of the beat is among those of the worker, with its deadlines after the pass")
+        }
+        () => Ok(()),
     }
 }
 
