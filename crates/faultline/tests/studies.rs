@@ -1,8 +1,11 @@
 //! Published studies and claims: listed, planned, run, refused; and the ledger over several runs.
 
-use std::fs;
+use std::{fs, path::Path};
 
-use schema::findings::{ClaimVerdict, Document};
+use schema::{
+    Reading,
+    findings::{ClaimVerdict, Document},
+};
 use serde_json::Value;
 
 use crate::support::Sandbox;
@@ -182,6 +185,45 @@ fn a_claim_may_be_answered_by_a_scenario_with_its_evidence() {
     }
     assert_eq!(std::fs::read(&file).unwrap(), before, "the target is never written");
     assert_eq!(sandbox.left(), ["cut.toml", "file"]);
+}
+
+/// A claim whose scenario reads the file, and passes that bring in nothing of it.
+const AROUND: &str = r#"
+title = "Around the page cache"
+[[compare]]
+workload = "scan"
+block = "64 KiB"
+state = "as-is"
+arms = ["direct"]
+[[claim]]
+id = "space"
+says = "Mapping everything uses up the address space"
+scenario = "address-space"
+"#;
+
+#[test]
+fn a_file_is_measured_as_it_was_found_before_a_scenario_reads_it() {
+    let sandbox = Sandbox::on(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let path = sandbox.file("file", 32 << 20);
+    let file = fs::File::open(&path).unwrap();
+    // Pages in another processor's batch stay for a while.
+    let is_evicted = |_| {
+        sys::cache::evict(&file, 0, 0).unwrap();
+        sys::cache::cachestat(&file, 0, 32 << 20).is_ok_and(|it| it.cached == 0)
+    };
+    if !(0..100).any(is_evicted) {
+        return println!("skipped: this file cannot be evicted, or nothing says that it was");
+    }
+    let around = sandbox.write("around.toml", AROUND);
+    let record = sandbox.run(&["run", &path, "-e", &around, "--rounds=2", "--budget=44s", "--json"]).document().record;
+    assert!(record.scenarios.contains_key("address-space"), "{:?}", record.scenarios);
+    for sample in &record.samples {
+        match &sample.resident_before {
+            Reading::Value(resident) => assert_eq!(resident.pages, 0, "{sample:?}, {:?}", record.scenarios),
+            Reading::Unavailable { unavailable } => println!("skipped: {unavailable}"),
+        }
+    }
+    record.cells.iter().filter_map(|it| it.skipped.as_ref()).for_each(|it| println!("skipped: {it}"));
 }
 
 fn verdict<'a>(document: &'a Document, id: &str) -> &'a schema::findings::ClaimFinding {

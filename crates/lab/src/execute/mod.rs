@@ -141,16 +141,26 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     bench.record.origins = plan.origins;
     bench.record.cells = plan.cells;
     bench.compile(hooks);
-    let scene = Scene { target, interrupted: hooks.interrupted, may_set_up: settings.may_set_up };
-    bench.record.scenarios = scenario::observe(experiment, &scene);
+    // Also where the file is measured as it was found: what a command brings in or drops while it is watched, it does in its
+    // trial as well, and one that is refused is not measured at all.
     if let Some(by) = settings.observed {
         bench.observe_commands(by, hooks);
     }
     bench.begin_as_found();
     bench.begin_calibration();
     let evicts = bench.record.conditions.iter().any(|it| !Stage::of(it).is_as_found());
-    for stage in Stage::all(&bench.record.conditions) {
-        if evicts && !stage.is_as_found() && target.is_unproved() {
+    let (as_found, others): (Vec<Stage>, Vec<Stage>) =
+        Stage::all(&bench.record.conditions).into_iter().partition(|it| it.is_as_found());
+    for stage in as_found {
+        bench.stage(stage, &plan.given, hooks);
+    }
+    // Some of them read the file, which brings in more of it than passes do.
+    if !bench.is_interrupted() {
+        let scene = Scene { target, interrupted: hooks.interrupted, may_set_up: settings.may_set_up };
+        bench.record.scenarios = scenario::observe(experiment, &scene);
+    }
+    for stage in others {
+        if evicts && target.is_unproved() {
             bench.prove_target();
         }
         bench.stage(stage, &plan.given, hooks);
