@@ -20,7 +20,7 @@ use crate::{
     output,
     progress::Line,
     replay,
-    subject::{Groups, Subject},
+    subject::{Noted, Subject},
 };
 
 /// Of a run whose user says no other.
@@ -91,7 +91,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &RunSettings) ->
     if subject.target.named.is_none() {
         replay::fits(experiment, &subject.target.path, subject.target.bytes)?;
     }
-    let groups = Groups::default();
+    let noted = Noted::default();
     let settings = Settings {
         seed: how.seed,
         budget: how.budget,
@@ -104,7 +104,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &RunSettings) ->
         traces: how.traces,
         advised: how.advised,
         timeline: how.timeline,
-        note: &|path| groups.note(path),
+        note: &|path| noted.note(path),
         kept_key: &|| how.store.and_then(|it| it.machine_key(true)),
     };
     let mut saved = None;

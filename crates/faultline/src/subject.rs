@@ -146,11 +146,11 @@ pub fn keeps_cache(experiment: &Experiment) -> bool {
     experiment.comparisons.iter().any(as_it_is)
 }
 
-/// Control groups of a run, noted in the cleanup journal until it has ended.
+/// Control groups of a run, and files that its scenarios give a name, noted in the cleanup journal until it has ended.
 #[derive(Default)]
-pub struct Groups(std::cell::RefCell<Vec<history::Entry>>);
+pub struct Noted(std::cell::RefCell<Vec<history::Entry>>);
 
-impl Groups {
+impl Noted {
     /// # Errors
     /// It cannot be noted; then it must not be made.
     pub fn note(&self, path: &Path) -> Result<(), String> {
@@ -158,13 +158,14 @@ impl Groups {
         if self.0.borrow().iter().any(|it| it.path() == path) {
             return Ok(());
         }
-        let entered = history::CleanupJournal::open(None).and_then(|journal| journal.enter(LeftoverKind::Cgroup, path));
+        let kind = history::kind_of(path).unwrap_or(LeftoverKind::Cgroup);
+        let entered = history::CleanupJournal::open(None).and_then(|journal| journal.enter(kind, path));
         self.0.borrow_mut().push(entered.map_err(|error| format!("{error:#}"))?);
         Ok(())
     }
 }
 
-impl Groups {
+impl Noted {
     /// A pass under limits has groups of its own, and each entry an open file. Groups are numbered: one with a smaller number
     /// was made before this one is noted, and where it is gone, its pass is over.
     fn forget_those_before(&self, path: &Path) {
@@ -187,7 +188,7 @@ fn is_gone(entry: &history::Entry) -> bool {
     entry.path().symlink_metadata().is_err_and(|it| it.kind() == NotFound)
 }
 
-impl Drop for Groups {
+impl Drop for Noted {
     fn drop(&mut self) {
         // What is still there is `faultline clean`'s to remove.
         self.0.take().into_iter().filter(is_gone).for_each(|entry| drop(entry.done()));

@@ -8,7 +8,7 @@ use schema::{
 };
 use serde_json::Value;
 
-use crate::support::Sandbox;
+use crate::support::{Running, Sandbox};
 
 #[test]
 fn without_a_name_the_studies_are_listed_with_their_source_and_what_they_need() {
@@ -224,6 +224,47 @@ fn a_file_is_measured_as_it_was_found_before_a_scenario_reads_it() {
         }
     }
     record.cells.iter().filter_map(|it| it.skipped.as_ref()).for_each(|it| println!("skipped: {it}"));
+}
+
+const SHARED: &str = r#"
+title = "Shared memory"
+[[compare]]
+workload = "scan"
+block = "64 KiB"
+state = "as-is"
+arms = ["read"]
+[[claim]]
+id = "stays"
+says = "A shared-memory object outlives its writer"
+scenario = "shared-memory"
+"#;
+
+#[test]
+fn no_shared_memory_object_stays_whether_its_writer_could_be_started_or_not() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let shared = sandbox.write("shared.toml", SHARED);
+    let left = |pid: u32| -> Vec<String> {
+        let names = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+        let names = names.map(|it| it.file_name().to_string_lossy().into_owned());
+        names.filter(|it| it.contains(&format!("faultline-{pid}-"))).collect()
+    };
+    for writer_starts in [true, false] {
+        let mut command = sandbox.command(&["run", &file, "-e", &shared, "--rounds=1", "--budget=44s", "--json"]);
+        if !writer_starts {
+            command.env("PATH", sandbox.at("nothing"));
+        }
+        let running = Running::new(command);
+        let pid = running.pid();
+        let output = running.end();
+        let scenario = output.document().record.scenarios.remove("shared-memory").unwrap();
+        match scenario {
+            Reading::Value(seen) => assert!(seen.holds && writer_starts, "{}", seen.evidence),
+            Reading::Unavailable { unavailable } => println!("skipped: {unavailable}"),
+        }
+        assert_eq!(left(pid), [""; 0]);
+        assert_eq!(sandbox.noted(), 0);
+    }
 }
 
 fn verdict<'a>(document: &'a Document, id: &str) -> &'a schema::findings::ClaimFinding {

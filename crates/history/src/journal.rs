@@ -390,6 +390,12 @@ fn is_ours(kind: LeftoverKind, name: &OsStr) -> bool {
     }
 }
 
+/// What a thing is by the name that faultline gave it.
+pub fn kind_of(path: &Path) -> Option<LeftoverKind> {
+    let name = path.file_name()?;
+    [LeftoverKind::File, LeftoverKind::Cgroup].into_iter().find(|&kind| is_ours(kind, name))
+}
+
 fn pattern(kind: LeftoverKind) -> &'static str {
     match kind {
         LeftoverKind::File => ".faultline-*.data",

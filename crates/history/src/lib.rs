@@ -12,5 +12,5 @@ mod process;
 mod store;
 
 pub use index::{Digest, Index};
-pub use journal::{CleanupJournal, Entry, Found, Owner, Removal};
+pub use journal::{CleanupJournal, Entry, Found, Owner, Removal, kind_of};
 pub use store::{Imported, Store};

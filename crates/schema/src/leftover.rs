@@ -26,7 +26,7 @@ pub struct Leftover {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeftoverKind {
-    /// A test file named `.faultline-*.data`.
+    /// A test file, or a shared-memory object, named `.faultline-*.data`.
     File,
     /// A directory `faultline-*` of a cgroup file system, which held a worker back.
     Cgroup,

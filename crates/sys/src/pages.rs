@@ -127,11 +127,11 @@ impl Drop for Pages {
     }
 }
 
-/// Has a process of its own make a file of `content`'s length, store `content` through a shared mapping of it, and
+/// Has a process of its own give a file that is there `content`'s length, store `content` through a shared mapping of it, and
 /// exit; returns when it is gone.
 ///
 /// # Errors
-/// The process could not be started, or one of its calls failed (EEXIST for a file that is there).
+/// The process could not be started, or one of its calls failed.
 pub fn written_by_another_process(path: &Path, content: &'static [u8]) -> io::Result<()> {
     use rustix::fs::{Mode, OFlags};
     let path = CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)?;
@@ -139,8 +139,8 @@ pub fn written_by_another_process(path: &Path, content: &'static [u8]) -> io::Re
     // SAFETY: between fork and exec only system calls and a copy are made; nothing is allocated.
     unsafe {
         command.pre_exec(move || {
-            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
-            let file = rustix::fs::open(path.as_c_str(), flags, Mode::RUSR | Mode::WUSR)?;
+            let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let file = rustix::fs::open(path.as_c_str(), flags, Mode::empty())?;
             rustix::fs::ftruncate(&file, content.len() as u64)?;
             let protection = ProtFlags::READ | ProtFlags::WRITE;
             let start = rustix::mm::mmap(std::ptr::null_mut(), content.len(), protection, MapFlags::SHARED, &file, 0)?;

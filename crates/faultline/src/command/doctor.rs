@@ -1,6 +1,6 @@
 //! `faultline doctor`: what can be measured here.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{path::Path, sync::atomic::Ordering, time::Duration};
 
 use anyhow::Result;
 use lab::scenario::Scene;
@@ -14,7 +14,7 @@ use crate::{
     measure::interrupt_flag,
     output,
     progress::Line,
-    subject::Subject,
+    subject::{Noted, Subject},
 };
 
 /// Large enough for every alignment, small enough to be made anywhere.
@@ -69,7 +69,9 @@ fn for_studies(args: &DoctorArgs) -> Result<Exit> {
     }
     let interrupted = interrupt_flag()?;
     let subject = Subject::open(&args.target, Some(TEST_FILE_BYTES), 1, true, &interrupted, &Line::new(true))?;
-    let scene = Scene { target: &subject.target, interrupted: &interrupted, may_set_up: args.allow_setup };
+    let (noted, may_set_up) = (Noted::default(), args.allow_setup);
+    let note = |path: &Path| noted.note(path);
+    let scene = Scene { target: &subject.target, interrupted: &interrupted, may_set_up, note: &note };
     let of = |study: &Experiment| -> Result<Vec<ClaimOutlook>, String> {
         let planned = Planned {
             experiment: study,

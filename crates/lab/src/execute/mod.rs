@@ -156,7 +156,8 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     }
     // Some of them read the file, which brings in more of it than passes do.
     if !bench.is_interrupted() {
-        let scene = Scene { target, interrupted: hooks.interrupted, may_set_up: settings.may_set_up };
+        let scene =
+            Scene { target, interrupted: hooks.interrupted, may_set_up: settings.may_set_up, note: settings.note };
         bench.record.scenarios = scenario::observe(experiment, &scene);
     }
     for stage in others {

@@ -9,7 +9,7 @@ use schema::{
     record::{Reading, ScenarioResult},
 };
 
-use crate::target::Target;
+use crate::{cgroups::Note, target::Target};
 
 mod address_space;
 mod direct_memory;
@@ -44,6 +44,8 @@ pub struct Scene<'a> {
     pub interrupted: &'a AtomicBool,
     /// The user allows setting something up that goes with this process (`--allow-setup`).
     pub may_set_up: bool,
+    /// Told of everything with a name, before it is made.
+    pub note: Note<'a>,
 }
 
 /// Every scenario, by the name that claims use.
@@ -106,7 +108,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::io::Write::write_all(&mut file.as_file(), &[1u8; 4096]).unwrap();
         let target = Target::open(file.path(), true).unwrap();
-        let scene = Scene { target: &target, interrupted: &AtomicBool::new(false), may_set_up: true };
+        let scene =
+            Scene { target: &target, interrupted: &AtomicBool::new(false), may_set_up: true, note: &|_| Ok(()) };
         for scenario in SCENARIOS.iter().filter(|it| !["address-space", "truncated-mapping"].contains(&it.name)) {
             match (scenario.observe)(&scene) {
                 Err(reason) => println!("skipped: {}: {reason}", scenario.name),

@@ -153,7 +153,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::io::Write::write_all(&mut file.as_file(), &[1u8; 4096]).unwrap();
         let target = Target::open(file.path(), true).unwrap();
-        let scene = Scene { target: &target, interrupted: &AtomicBool::new(false), may_set_up: false };
+        let scene =
+            Scene { target: &target, interrupted: &AtomicBool::new(false), may_set_up: false, note: &|_| Ok(()) };
         let started = starts_nothing(&scene, "sync_file_range(2)", |scratch, _| {
             sys::cache::start_write_back(&scratch.file, 0, scratch.bytes).map_err(|error| error.to_string())
         });
@@ -172,7 +173,8 @@ mod tests {
         let Ok(file) = tempfile::NamedTempFile::new_in("/dev/shm") else { return println!("skipped: no /dev/shm") };
         std::io::Write::write_all(&mut file.as_file(), &[1u8; 4096]).unwrap();
         let target = Target::open(file.path(), true).unwrap();
-        let scene = Scene { target: &target, interrupted: &AtomicBool::new(false), may_set_up: false };
+        let scene =
+            Scene { target: &target, interrupted: &AtomicBool::new(false), may_set_up: false, note: &|_| Ok(()) };
         for scenario in [WRITE, MUNMAP, ASYNC, BEFORE, super::super::write_faults::SCENARIO] {
             let seen = (scenario.observe)(&scene);
             assert!(seen.is_err(), "{}: {seen:?}", scenario.name);
