@@ -9,6 +9,7 @@ use schema::{
 };
 
 use super::Bench;
+use crate::target::named::Named;
 
 const QUEUE_DEPTH: u32 = 32;
 /// How long each of the repetitions should last.
@@ -61,6 +62,9 @@ fn confirmed(mut bytes_per_s: Vec<f64>) -> Result<f64, Doubt> {
 pub fn measure(bench: &mut Bench) -> Reading<Ceiling> {
     if bench.target.file_system.is_memory() {
         return Reading::unavailable(format!("{} has no device", bench.target.file_system.kind));
+    }
+    if let Some(spread) = bench.target.named.as_ref().and_then(Named::spread) {
+        return Reading::unavailable(spread.to_string());
     }
     let large = match deepest(bench, Workload::Scan, 1 << 20) {
         Ok(measured) => measured,

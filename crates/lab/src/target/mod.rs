@@ -194,13 +194,17 @@ impl Target {
         }
     }
 
-    /// The files named for commands: the largest one represents the others where one is enough.
+    /// The files named for commands: the largest one represents the others where one is enough. Of files on several disks it
+    /// does not for what is set or counted of its disk.
     ///
     /// # Errors
     /// As `open`.
     pub fn of_named(named: Named, keep_cache: bool) -> Result<Target> {
         let mut target = Target::open(named.largest(), keep_cache)?;
         target.found = named.found.clone();
+        if let Some(spread) = named.spread() {
+            target.disk = Err(spread.to_string());
+        }
         target.named = Some(named);
         Ok(target)
     }

@@ -7,6 +7,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    fmt,
     fs::{self, File, FileType, Metadata, OpenOptions},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
@@ -27,7 +28,10 @@ use schema::{
 };
 use sys::cache::{self, Way};
 
-use super::file::{Stamp, believe, measurable, prove};
+use super::{
+    disk,
+    file::{Stamp, believe, measurable, prove},
+};
 use crate::link::Trouble;
 
 /// More are a mistake: setting their state before every execution would take longer than most commands.
@@ -65,11 +69,40 @@ struct FileClass {
     writable: bool,
     /// The file system, when its files are never anywhere but in memory.
     in_memory: Option<String>,
+    /// The kernel name of the whole disk under it, where that is known.
+    disk: Option<String>,
     /// How residency can be asked for before anything is evicted.
     believed: Result<Way, String>,
     proved: OnceLock<Result<Way, String>>,
     /// The file that it is proved on.
     tried: PathBuf,
+}
+
+/// Files that do not lie on one disk: one of each disk, with its name, and one of each file system of which it is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Spread(Vec<(PathBuf, Option<String>)>);
+
+impl Spread {
+    /// Files that are in memory alone lie on none.
+    fn of(classes: &[FileClass]) -> Option<Spread> {
+        let mut places: BTreeMap<Result<&str, u64>, &FileClass> = BTreeMap::new();
+        for class in classes.iter().filter(|it| it.in_memory.is_none()) {
+            places.entry(class.disk.as_deref().ok_or(class.device)).or_insert(class);
+        }
+        let of_each = places.values().map(|it| (it.tried.clone(), it.disk.clone()));
+        (places.len() > 1).then(|| Spread(of_each.collect()))
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let places = self.0.iter().map(|(path, disk)| match disk {
+            Some(disk) => format!("{} on {disk}", path.display()),
+            None => format!("{} on one that is not known", path.display()),
+        });
+        let places: Vec<String> = places.collect();
+        write!(f, "the named files lie on more than one disk: {}; try files of one", places.join(", "))
+    }
 }
 
 impl FileClass {
@@ -162,6 +195,11 @@ impl Named {
     /// The largest, on which the device's ceiling is measured.
     pub fn largest(&self) -> &Path {
         &self.files.iter().max_by_key(|it| it.stamp.bytes).expect("nothing is gathered without a file").path
+    }
+
+    /// Why nothing that is set or counted of a disk holds for all of them.
+    pub(crate) fn spread(&self) -> Option<Spread> {
+        Spread::of(&self.classes)
     }
 
     pub(crate) fn inodes(&self) -> BTreeSet<u64> {
@@ -460,8 +498,9 @@ impl Gathering<'_> {
             )
         }
         let in_memory = file_system.is_memory().then(|| file_system.kind.clone());
+        let disk = disk(&file_system).ok().map(|it| it.name);
         let (believed, proved, tried) = (believe(file), OnceLock::new(), path.to_path_buf());
-        self.classes.push(FileClass { device, owner, writable, in_memory, believed, proved, tried });
+        self.classes.push(FileClass { device, owner, writable, in_memory, disk, believed, proved, tried });
         Ok(self.classes.len() - 1)
     }
 
@@ -542,7 +581,10 @@ fn sorted(folder: &Path) -> std::io::Result<Vec<(PathBuf, FileType)>> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use super::*;
+    use schema::{Condition, condition::Storage};
+
+    use super::{super::Target, *};
+    use crate::{cgroups::Cgroups, probe::Probes};
 
     static GO_ON: AtomicBool = AtomicBool::new(false);
 
@@ -564,6 +606,59 @@ mod tests {
         fs::write(&only, "1234").unwrap();
         let named = Named::gather(&[only], &[folder.path().to_path_buf()], true, &GO_ON).unwrap();
         assert_eq!((named.files.len(), named.folders.len(), named.bytes()), (1, 1, 4));
+    }
+
+    fn class(tried: &str, device: u64, disk: Option<&str>) -> FileClass {
+        FileClass {
+            device,
+            owner: 1000,
+            writable: true,
+            in_memory: None,
+            disk: disk.map(str::to_string),
+            believed: Err("not asked".into()),
+            proved: OnceLock::new(),
+            tried: tried.into(),
+        }
+    }
+
+    #[test]
+    fn files_lie_on_one_disk_whatever_its_file_systems_and_their_owners() {
+        let in_memory = || FileClass { in_memory: Some("tmpfs".into()), ..class("/dev/shm/a", 9, None) };
+        let vda = |tried: &str, device: u64| class(tried, device, Some("vda"));
+        let one = [
+            vec![],
+            vec![in_memory()],
+            vec![vda("/a", 1), vda("/b", 1), vda("/home/c", 2), in_memory()],
+            vec![class("/a", 1, None), class("/b", 1, None)],
+        ];
+        assert!(one.iter().all(|it| Spread::of(it).is_none()));
+        let said = |classes: &[FileClass]| Spread::of(classes).expect("more than one").to_string();
+        let two = said(&[vda("/a", 1), class("/mnt/b", 2, Some("vdb")), vda("/c", 1)]);
+        assert!(two.contains("more than one disk: /a on vda, /mnt/b on vdb;"), "{two}");
+        let unknown = said(&[vda("/a", 1), class("/mnt/b", 2, None)]);
+        assert!(unknown.contains("/a on vda, /mnt/b on one that is not known;"), "{unknown}");
+        said(&[class("/a", 1, None), class("/b", 2, None)]);
+    }
+
+    #[test]
+    fn of_files_on_more_than_one_disk_none_is_throttled_and_none_is_counted() {
+        let folder = folder();
+        fs::write(folder.path().join("a"), "aaaa").unwrap();
+        let mut named = Named::gather(&[], &[folder.path().to_path_buf()], true, &GO_ON).unwrap();
+        assert_eq!((named.spread(), &named.classes[0].disk), (None, &super::super::device_of(folder.path())));
+        named.classes = vec![class("/a", 1, Some("vda")), class("/mnt/b", 2, Some("vdb"))];
+        let target = Target::of_named(named, true).unwrap();
+        let why = target.disk.as_ref().expect_err("there are two").clone();
+        assert!(why.contains("/a on vda, /mnt/b on vdb"), "{why}");
+        let storage = Some(Storage { read_bytes_per_s: Some(1 << 20), read_ops_per_s: None });
+        let condition = Condition { storage, ..Condition::plain(4) };
+        let refused = Cgroups::new(None).possible(&condition, &target).unwrap_err();
+        assert!(refused.contains(&why), "{refused}");
+        let pid = std::process::id();
+        let readings = Probes::start(&target, pid).stop(pid);
+        let of_disk: Vec<_> = readings.iter().filter(|it| it.0.starts_with("disk_")).collect();
+        assert_eq!(of_disk.len(), 6);
+        of_disk.iter().for_each(|(name, it)| assert_eq!(it.reason(), Some(why.as_str()), "{name}"));
     }
 
     #[test]
