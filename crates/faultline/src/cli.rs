@@ -120,7 +120,8 @@ pub struct RunArgs {
     /// Size of the test file, when TARGET is a directory [default: 1 GiB or a tenth of the free space]
     #[arg(long, value_parser = size)]
     pub size: Option<Bytes>,
-    /// Make exactly this many rounds instead of stopping on precision; --budget still ends the run
+    /// Make exactly this many rounds instead of stopping on precision, and measure no answer again at the size of the job;
+    /// --budget still ends the run
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
     /// After the timed passes, one untimed pass of every arm counts system calls, faults and block requests
@@ -129,7 +130,7 @@ pub struct RunArgs {
     /// As root: use tracepoints for --counted and an in-memory disk for scenarios; both are private to the run and end with it
     #[arg(long)]
     pub allow_setup: bool,
-    /// About how long the run may take [default: 60s, or as long as --rounds takes]
+    /// About how long the run may take [default: what the experiment says, mostly 60s; or as long as --rounds takes]
     #[arg(long, value_parser = budget)]
     pub budget: Option<Duration>,
     /// Seed for the order of passes, the random offsets and the contents of the test file

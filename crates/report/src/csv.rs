@@ -3,7 +3,7 @@
 //! A reading that is absent is an empty cell; so is everything that an invalid or failed pass has no number for.
 //! Cells that were skipped have no samples and so no rows; the JSON document has them.
 //!
-//! Columns: what was done (`run` to `ops`; an arm that was entered with something else than its condition says has its
+//! Columns: what was done (`run` to `beside`; an arm that was entered with something else than its condition says has its
 //! own values here), its outcome (`status`, `reason`), the worker's clock and tally, pages resident before and after, how
 //! late a second thread was,
 //! and then every probe of the run by its name, in alphabetical order. Units end the names.
