@@ -103,7 +103,8 @@ pub fn open(experiment: &mut Experiment, target: &Path, size: Option<u64>) -> Re
         let trace = TraceFile::open(Path::new(path)).map_err(usage)?;
         let is_folder = target.is_dir();
         let found = if is_folder { trace.files_in(target) } else { trace.files_at(&[target.to_path_buf()]) };
-        if found.len() > usize::from(!is_folder) {
+        let is_known = || found.len() == 1 && found.iter().all(|(name, place)| Path::new(name) == place);
+        if !found.is_empty() && (is_folder || !is_known()) {
             let all = trace.of_all()?.clone();
             let trace = trace.of_found(&found).map_err(usage)?.unwrap_or(trace);
             if is_folder {
@@ -167,9 +168,9 @@ pub fn reopen(
     for compare in &mut experiment.comparisons {
         let Some(asked) = &compare.trace else { continue };
         replays_any = true;
-        let (which, several) = match asked {
-            TraceAsked::Read(of) => (of.short().to_string(), of.is_of_several()),
-            TraceAsked::Named { path, .. } => (format!("{path:?}, whose digest it does not say"), false),
+        let which = match asked {
+            TraceAsked::Read(of) => of.short().to_string(),
+            TraceAsked::Named { path, .. } => format!("{path:?}, whose digest it does not say"),
         };
         let again = |trace: &TraceFile| match asked {
             TraceAsked::Read(of) => trace.again(of).cloned(),
@@ -183,16 +184,16 @@ pub fn reopen(
             continue;
         }
         // Why a part could not be had is the reason, where it was asked for.
-        return Err(UsageError(match (why, files.is_empty(), several) {
-            (Some(why), ..) => format!("{why:#}"),
-            (None, true, _) => format!(
+        return Err(UsageError(match (why, files.is_empty()) {
+            (Some(why), _) => format!("{why:#}"),
+            (None, true) => format!(
                 "the run {run} replays the trace {which}, and a record has no accesses: name the file of that trace with \
                  --trace"
             ),
-            (None, false, false) => format!("the run {run} replays the trace {which}, and none that --trace named is that one"),
-            (None, false, true) => format!(
-                "the run {run} replays the trace {which} of several files, and none that --trace named is that one, nor what it \
-                 has of the files that are measured; name their folder with --target"
+            // A part of a trace is found again by the files that it is of.
+            (None, false) => format!(
+                "the run {run} replays the trace {which}, and none that --trace named is that one, nor what it has of the files \
+                 that are measured; if it is of all files of a folder, name that with --target"
             ),
         })
         .into());

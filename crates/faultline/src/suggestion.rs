@@ -54,7 +54,7 @@ pub fn show(asked: &Asked, folder: &Path) {
     }
     let may_write = access(folder, Access::WRITE_OK).is_ok();
     match asked.size.map_or_else(|| fixture::default_bytes(folder), Ok) {
-        Ok(bytes) if may_write && (bytes >= least || asked.size.is_none()) => {
+        Ok(bytes) if may_write && (bytes >= least || fixture::fits(folder, least).is_ok()) => {
             let size = Bytes(bytes.max(least));
             let about = format!("creates a test file of {size}, and removes it{copies}; {takes}");
             match bytes < least {

@@ -127,9 +127,11 @@ fn a_file_that_a_trace_has_by_two_names_is_one_file() {
     let sandbox = Sandbox::new();
     let (file, other) = (sandbox.file("q", BYTES), sandbox.at("linked"));
     fs::hard_link(&file, &other).unwrap();
+    let third = sandbox.at("not in the trace");
+    fs::hard_link(&file, &third).unwrap();
     let (log, trace) = (sandbox.write("log", log(&file) + &log(&other)), sandbox.at("q.trace"));
     sandbox.run(&["trace", "import", &log, "-o", &trace]).expect(0);
-    for target in [&file, &sandbox.path().display().to_string()] {
+    for target in [&file, &third, &sandbox.path().display().to_string()] {
         let options = ["--once", "--state=cached", "--trace", &trace, target];
         let document = advise(&sandbox, &options, &["cksum", &file]).document();
         assert_eq!(document.record.advised.map(|it| it.pattern.accesses), Some(2 * READS), "{target}");

@@ -25,6 +25,9 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     let usual = experiment.budget_s.map_or(measure::BUDGET, |it| Duration::from_secs(it.into()));
     let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, usual);
     let Some(target) = &args.target else {
+        if let Some(bytes) = size {
+            replay::fits(&experiment, "the test file", bytes)?;
+        }
         let words = std::env::args_os().skip(1).map(|it| it.to_string_lossy().into_owned()).collect();
         let (experiment, replayed) = (&experiment, &files);
         let asked = Asked { experiment, replayed, size, budget, budget_binds, words };

@@ -232,7 +232,9 @@ impl Target {
     /// # Errors
     /// Its file system does not show it.
     pub fn read_ahead_bytes(&self) -> Result<u64, String> {
-        sys::read_ahead::bytes(&self.file_system, self.disk.as_ref().ok()).map_err(|error| error.to_string())
+        // Of files on several disks the largest one has a disk of its own still.
+        let of_largest = disk(&self.file_system).ok();
+        sys::read_ahead::bytes(&self.file_system, of_largest.as_ref()).map_err(|error| error.to_string())
     }
 
     /// The same; where the file system does not show it, the largest of any here.

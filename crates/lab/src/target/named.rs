@@ -101,7 +101,8 @@ impl fmt::Display for Spread {
             None => format!("{} on one that is not known", path.display()),
         });
         let places: Vec<String> = places.collect();
-        write!(f, "the named files lie on more than one disk: {}; try files of one", places.join(", "))
+        let lie = if self.0.iter().all(|it| it.1.is_some()) { "lie" } else { "may lie" };
+        write!(f, "the named files {lie} on more than one disk: {}; try files of one", places.join(", "))
     }
 }
 

@@ -126,6 +126,8 @@ pub struct Followed {
     pub left: usize,
     /// Frequent calls that were made after the last that a recording holds.
     pub beyond: u64,
+    /// The same of writes, which move the positions of files that are open for both.
+    pub beyond_writes: u64,
     /// If touches were asked for.
     pub touches: Option<TouchesSeen>,
 }
@@ -270,15 +272,15 @@ fn follow(
         (Some(faults), Some(touches)) => Some(faults.seen(touches.unadvised)),
         _ => refused.map(|why| TouchesSeen { refused: Some(why), ..TouchesSeen::default() }),
     };
-    let mut beyond = 0;
+    let (mut beyond, mut beyond_writes) = (0, 0);
     if let Some((tape, stops)) = tape.zip(stops) {
         if lost > 0 && !expired {
             return Err(FollowError::Lost(lost));
         }
-        beyond = tape.beyond + lost;
+        (beyond, beyond_writes) = (tape.beyond + lost, tape.beyond_writes);
         tape.replay(stops.received(), listener);
     }
-    Ok(Followed { status, took, expired, left, beyond, touches })
+    Ok(Followed { status, took, expired, left, beyond, beyond_writes, touches })
 }
 
 /// Whether `How::Recorded` is to be had here.

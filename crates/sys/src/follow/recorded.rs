@@ -23,8 +23,9 @@ use crate::bpf::{
 
 /// Three times the calls of one pause, where they are cheap.
 const RING_BYTES: u32 = 4 << 20;
-/// Upper limit of recorded calls, at 88 bytes each.
+/// Upper limit of recorded calls, at 88 bytes each: of those that are asked about, and of writes, which only move positions.
 const EVENTS_MAX: usize = 2_000_000;
+const WRITES_MAX: usize = 500_000;
 /// Interval at which the ring is emptied. Emptying it takes CPU time from the program where there are few processors.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Of those that live at the same time.
@@ -108,8 +109,12 @@ struct RecordedCall {
 #[derive(Default)]
 pub(super) struct Tape {
     seen: Vec<RecordedCall>,
+    /// Of them.
+    writes: usize,
     /// Calls after the last that is kept.
     pub beyond: u64,
+    /// The same of writes.
+    pub beyond_writes: u64,
 }
 
 impl Processes {
@@ -291,10 +296,15 @@ impl RecordedCall {
 
 impl Tape {
     fn keep(&mut self, place: u64, record: &[u8]) {
-        match RecordedCall::of(place, record) {
-            Some(seen) if self.seen.len() < EVENTS_MAX => self.seen.push(seen),
-            Some(_) => self.beyond += 1,
-            None => {}
+        let Some(seen) = RecordedCall::of(place, record) else { return };
+        match seen.call.writes() {
+            true if self.writes < WRITES_MAX => {
+                self.writes += 1;
+                self.seen.push(seen);
+            }
+            true => self.beyond_writes += 1,
+            false if self.seen.len() - self.writes < EVENTS_MAX => self.seen.push(seen),
+            false => self.beyond += 1,
         }
     }
 
@@ -374,7 +384,7 @@ mod tests {
             arguments: [number; 6],
             result: Some(9),
         };
-        let tape = Tape { seen: vec![seen(0, 2, 7), seen(56, 1, 5), seen(112, 2, 6)], beyond: 0 };
+        let tape = Tape { seen: vec![seen(0, 2, 7), seen(56, 1, 5), seen(112, 2, 6)], ..Tape::default() };
         let stops = vec![(0, Event::Foreign { thread: 1 }), (112, Event::Ended { thread: 1 })];
         let mut received = Received::default();
         tape.replay(stops, &mut received);
@@ -402,6 +412,18 @@ mod tests {
             assert_eq!(seen, Some(RecordedCall { place: 42, thread: 4711, call: call(name), arguments, result }));
         }
         assert_eq!(RecordedCall::of(0, &record(1, libc::SYS_read as u64, arguments, None)), None, "without a result");
+    }
+
+    #[test]
+    fn writes_take_no_place_from_the_calls_that_are_asked_about() {
+        let mut tape = Tape::default();
+        let calls = ["write", "read"].map(|it| record(1, call(it).number as u64, [0; 6], Some(1)));
+        for at in 0..WRITES_MAX as u64 + 3 {
+            tape.keep(56 * at, &calls[0]);
+        }
+        tape.keep(0, &calls[1]);
+        assert_eq!((tape.seen.len(), tape.writes), (WRITES_MAX + 1, WRITES_MAX));
+        assert_eq!((tape.beyond, tape.beyond_writes), (0, 3));
     }
 
     #[test]

@@ -157,6 +157,7 @@ fn write(
         recorder: by.word(),
         run,
         beyond: followed.beyond,
+        beyond_writes: followed.beyond_writes,
         touches: followed.touches.as_ref(),
         budget_ms: to.exact.as_ref().map_or(0, |it| it.budget_ms),
     };

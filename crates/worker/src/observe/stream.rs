@@ -62,6 +62,8 @@ pub(super) struct Ended<'a> {
     pub run: RecordedRun,
     /// Calls that are in no recording.
     pub beyond: u64,
+    /// Writes that are in none.
+    pub beyond_writes: u64,
     pub touches: Option<&'a TouchesSeen>,
     pub budget_ms: u64,
 }
@@ -91,8 +93,13 @@ impl Stream {
 
     /// The trace's first line, and everything else of it.
     pub(super) fn finish(mut self, counts: &[FileAccess], ended: Ended) -> (Header, Body) {
-        let Ended { recorder, mut run, beyond, touches, budget_ms } = ended;
+        let Ended { recorder, mut run, beyond, beyond_writes, touches, budget_ms } = ended;
         self.left_out.beyond_limit += beyond;
+        // Where a file that is written to is read after them is not known.
+        let is_written = |id: &FileId| counts.get(id.0).is_some_and(|it| it.access.opens_for_writing > 0);
+        if self.table.iter().any(is_written) {
+            self.left_out.beyond_limit += beyond_writes;
+        }
         let LeftOut { beyond_limit, unknown_offset, .. } = self.left_out;
         let lost = touches.map_or(0, |it| it.lost);
         let missing = [beyond_limit, unknown_offset, self.unseen_pages, lost];
@@ -302,7 +309,14 @@ mod tests {
     const MAPPED: Via = Via::Mapping(MappingKind { shared: true, writable: false, executable: false, populate: false });
 
     fn ended(touches: Option<&TouchesSeen>) -> Ended<'_> {
-        Ended { recorder: "ptrace", run: RecordedRun::default(), beyond: 0, touches, budget_ms: 30_000 }
+        Ended {
+            recorder: "ptrace",
+            run: RecordedRun::default(),
+            beyond: 0,
+            beyond_writes: 0,
+            touches,
+            budget_ms: 30_000,
+        }
     }
 
     /// As it is read again.
@@ -373,7 +387,7 @@ mod tests {
         let mut stream = Stream::new([(1, 7)], HashMap::new(), PAGE);
         stream.file(FileId(0), &found(7, "/data/a"));
         (0..30).for_each(|at| stream.access(&access(1, 0, at * PAGE, 10, CALL)));
-        let (header, body) = stream.finish(&[], Ended { beyond: 70, ..ended(None) });
+        let (header, body) = stream.finish(&[], Ended { beyond: 70, beyond_writes: 9, ..ended(None) });
         let (header, accesses) = written(&header, body);
         assert_eq!((header.coverage, header.left_out.beyond_limit, accesses.len()), (0.3, 70, 30));
         // A full table of files.

@@ -4,7 +4,6 @@
 mod files;
 
 use std::{
-    collections::BTreeSet,
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -70,6 +69,11 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
         )
         .into());
     }
+    if !args.state.contains(&State::Cached) && args.fill != [Fill::Sequential] {
+        return Err(
+            UsageError("--fill is for state cached, which --state leaves out; leave one of them out".into()).into()
+        );
+    }
     let interrupted = measure::interrupt_flag()?;
     let line = Line::new(args.output.quiet);
     announce(args);
@@ -129,7 +133,7 @@ fn announce(args: &AdviseArgs) {
 fn executions(args: &AdviseArgs) -> Option<String> {
     let recorded = match args.trace {
         Some(_) => "",
-        None if args.fill.contains(&Fill::Found) => "once to record it; ",
+        None if measured_fills(args).contains(&Fill::Found) => "once to record it; ",
         None => "once to record it and once more to see every page if it maps a file; ",
     };
     let measured = match args.once {
@@ -181,8 +185,10 @@ fn measured_states(args: &AdviseArgs) -> Vec<State> {
 /// what they differ by is the device, and not folios.
 fn measured_fills(args: &AdviseArgs) -> Vec<Fill> {
     let needed = (args.state.contains(&State::Cold) && !args.once).then_some(Fill::Sequential);
+    // Those that are asked for are of state cached.
+    let asked = if args.state.contains(&State::Cached) { &args.fill[..] } else { &[] };
     let mut fills: Vec<Fill> = Vec::new();
-    for fill in args.fill.iter().copied().chain(needed) {
+    for fill in asked.iter().copied().chain(needed) {
         if !fills.contains(&fill) {
             fills.push(fill);
         }
@@ -212,10 +218,8 @@ impl Known {
             true => trace.files_in(&file),
             false => trace.files_at(std::slice::from_ref(&file)),
         };
-        let places: BTreeSet<&PathBuf> = found.values().collect();
-        if places.len() < found.len()
-            && let Some(merged) = trace.of_found(&found).map_err(usage)?
-        {
+        let has_others = found.iter().any(|(name, place)| Path::new(name) != place);
+        if has_others && let Some(merged) = trace.of_found(&found).map_err(usage)? {
             trace = merged;
         }
         let summary = summary(&trace)?;
@@ -253,7 +257,7 @@ impl Known {
             })
         };
         let exactly = |files: &[PathBuf]| {
-            if args.fill.contains(&Fill::Found) {
+            if measured_fills(args).contains(&Fill::Found) {
                 return Err(UsageError(
                     "the command maps what matters, and its files are evicted to see every page that it touches: they are then no \
                      longer in the page cache as they were found. Record it first (faultline trace record), bring the files \
@@ -278,7 +282,7 @@ impl Known {
                 changed.display()
             );
         }
-        if args.fill.contains(&Fill::Found) {
+        if measured_fills(args).contains(&Fill::Found) {
             was_found_whole(&all, matter.places())?;
         }
         let all_bytes = all.files.iter().map(files::reached).fold(0, u64::saturating_add);
