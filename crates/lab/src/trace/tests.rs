@@ -92,7 +92,7 @@ fn only_files_that_are_meant_count_towards_the_most_that_a_trace_may_have() {
     assert_eq!((accesses(&one), one.header.left_out.other_files), (vec![(0, 0, 10)], FILES_MAX as u64));
     let others = (0..OTHERS_MAX).map(|it| format!("/others/{it}")).collect();
     let path = "/absent".to_string();
-    assert_eq!(import(log.as_bytes(), &[path.clone()]).unwrap_err().wrong, Wrong::NotRead { path, others });
+    assert_eq!(import(log.as_bytes(), std::slice::from_ref(&path)).unwrap_err().wrong, Wrong::NotRead { path, others });
 }
 
 #[test]
