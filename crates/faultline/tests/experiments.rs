@@ -150,6 +150,14 @@ fn what_is_said_twice_is_meant_once() {
 }
 
 #[test]
+fn every_workload_that_was_asked_for_is_measured_or_none() {
+    let sandbox = Sandbox::new();
+    let args = ["run", ".", "--dry-run", "--size=1MiB", "--workload=scan,overwrite,update"];
+    sandbox.run(&args).refused(2, &["no comparison with overwrite, update", "write-back"]);
+    sandbox.run(&["run", ".", "--dry-run", "--size=1MiB", "--workload=scan,random"]).expect(0);
+}
+
+#[test]
 fn a_run_that_was_never_saved_is_said_to_be_missing() {
     let sandbox = Sandbox::new();
     sandbox.run(&["report"]).refused(1, &["no run is saved"]);

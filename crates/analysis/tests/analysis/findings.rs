@@ -40,6 +40,20 @@ fn check_crossovers(lab: &Lab, expected: Expect) {
 // --- Cells ----------------------------------------------------------------------------------------------------------
 
 #[test]
+fn what_reads_much_faster_than_the_ceiling_is_not_at_it() {
+    let warns = |share: f64| {
+        let reads = |_: u32, pass: &mut Pass| {
+            pass.reads("device_read_bytes", 64.0 * MIB as f64);
+        };
+        // Of a ceiling of 2 GB/s.
+        let lab =
+            Lab::duel_with(scan("64 KiB", State::Cold), ("read", 65_536.0 / 2.0 / share), reads, ("mmap", 1e6), reads);
+        lab.analyze().warnings.iter().any(|it| matches!(it, schema::warning::Warning::AtTheCeiling { .. }))
+    };
+    assert_eq!([0.5, 0.97, 1.1, 2.3].map(warns), [false, true, true, false]);
+}
+
+#[test]
 fn a_cell_sums_up_its_passes() {
     let lab = Lab::duel_with(
         scan("64 KiB", State::Cold),

@@ -33,7 +33,7 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
     let compares = &record.experiment.comparisons;
     let jobs = jobs(&findings.fills, compares);
     let mut columns = vec![Column::left("fill"), Column::left("folios")];
-    columns.extend(["pages/fault", "made in"].map(Column::right));
+    columns.extend(["pages/random fault", "made in"].map(Column::right));
     for job in &jobs {
         let name = name(*job, &jobs, compares);
         if job.asks.condition.workload.writes() {

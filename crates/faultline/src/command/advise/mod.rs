@@ -336,9 +336,11 @@ impl Known {
     fn says(&self) -> String {
         let file = &self.advised.file;
         match &self.advised.group {
-            None => format!("the file that matters is {file}; it is evicted before each cold start"),
+            None => format!("the file that matters is {file}; it is evicted before each cold start and each fill"),
             Some(Group { files, .. }) => {
-                format!("what matters is {files} files below {file}; they are evicted before each cold start")
+                format!(
+                    "what matters is {files} files below {file}; they are evicted before each cold start and each fill"
+                )
             }
         }
     }

@@ -124,9 +124,6 @@ fn pages_per_fault(findings: &Findings) -> Option<String> {
     });
     let each: Vec<String> = each.collect();
     (most > least * APART).then(|| {
-        format!(
-            "in memory: a page fault maps {}, by the size of the folios; the more, the fewer faults",
-            each.join(", ")
-        )
+        format!("in memory: a page fault at a random place maps {}, by the size of the folios", each.join(", "))
     })
 }
