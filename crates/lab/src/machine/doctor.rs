@@ -156,9 +156,8 @@ fn quiet_memory(schemes: Result<Vec<sys::damon::Scheme>, String>) -> Result<Stri
 }
 
 fn lockable() -> Result<String, String> {
-    match rustix::process::getrlimit(rustix::process::Resource::Memlock).current {
+    match possible::lockable_bytes() {
         None => Ok("yes".into()),
-        Some(_) if rustix::process::geteuid().is_root() => Ok("yes".into()),
         Some(bytes) => Ok(format!("up to {} (RLIMIT_MEMLOCK; raise it with `ulimit -l`)", schema::Bytes(bytes))),
     }
 }

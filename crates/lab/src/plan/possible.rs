@@ -22,6 +22,7 @@ pub fn condition(condition: &Condition, target: &Target, cgroups: &Cgroups) -> R
     writing::possible(condition, target)?;
     several_files(condition, target)?;
     beyond_memory(condition)?;
+    lockable(condition, lockable_bytes())?;
     cgroups.possible(condition, target)
 }
 
@@ -60,6 +61,28 @@ fn beyond_memory(condition: &Condition) -> Result<(), String> {
         )),
         false => Ok(()),
     }
+}
+
+/// Whether the range of a condition may be locked: every pass of it would fail.
+///
+/// # Errors
+/// Both numbers, and what would help.
+fn lockable(condition: &Condition, most: Option<u64>) -> Result<(), String> {
+    match most.filter(|it| condition.state == State::Locked && *it < condition.range.bytes) {
+        Some(bytes) => Err(format!(
+            "the range has {}, and this user may lock {} (RLIMIT_MEMLOCK); raise that with `ulimit -l`, or measure a smaller file",
+            Bytes(condition.range.bytes),
+            Bytes(bytes)
+        )),
+        None => Ok(()),
+    }
+}
+
+/// How much memory this process and its children may lock (mlock(2)); nothing where that is without limit. Root has
+/// CAP_IPC_LOCK, which makes the limit one of others.
+pub(crate) fn lockable_bytes() -> Option<u64> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
+    limit.filter(|_| !rustix::process::geteuid().is_root())
 }
 
 /// Whether an arm of any runtime can do what its name says with files of this file system. Since Linux 6.6 tmpfs accepts
@@ -108,6 +131,16 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+
+    #[test]
+    fn a_range_that_is_larger_than_what_may_be_locked_is_not_measured_locked() {
+        let of = |state: State, bytes: u64| Condition { state, ..Condition::plain(bytes) };
+        let most = Some(8 << 20);
+        assert!(lockable(&of(State::Locked, 8 << 20), most).is_ok());
+        assert!(lockable(&of(State::Locked, 40 << 20), most).is_err());
+        assert!(lockable(&of(State::Locked, 40 << 20), None).is_ok());
+        assert!(lockable(&of(State::Mapped, 40 << 20), most).is_ok());
+    }
 
     #[test]
     fn a_scan_of_less_than_stays_in_memory_is_no_condition_of_state_limited() {
