@@ -4,7 +4,7 @@ use std::{io::Read, path::Path};
 
 use anyhow::Result;
 use schema::{
-    Experiment, Fill, State, Workload, builtin,
+    Experiment, Fill, State, Workload, builtin, distinct,
     experiment::{Compare, Competitor, FILE_BYTES_MAX},
     units::nearest,
 };
@@ -185,35 +185,19 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     let has = |workload: &Workload| experiment.comparisons.iter().any(|it| it.workload.contains(workload));
     let lacking: Vec<&str> = args.workload.iter().filter(|it| !has(it)).map(|it| it.word()).collect();
     if !lacking.is_empty() {
+        let workloads = experiment.comparisons.iter().flat_map(|it| &it.workload).map(|it| it.word());
         return Err(format!(
             "experiment {:?} has workload {} and no comparison with {}; leave that out, or name an experiment that has it \
              (-e), such as write-back for what writes",
             experiment.name,
-            workloads(experiment),
+            distinct(workloads).join(", "),
             lacking.join(", ")
         ));
     }
     set_fills(experiment, &args.fill)?;
     // What differed in a list that was replaced is the same question now.
-    let mut distinct: Vec<Compare> = Vec::new();
-    for compare in std::mem::take(&mut experiment.comparisons) {
-        if !distinct.contains(&compare) {
-            distinct.push(compare);
-        }
-    }
-    experiment.comparisons = distinct;
+    experiment.comparisons = distinct(std::mem::take(&mut experiment.comparisons));
     experiment.validate().map_err(|(_, message)| message)
-}
-
-/// Each once, in the order of the comparisons.
-fn workloads(experiment: &Experiment) -> String {
-    let mut all: Vec<&str> = Vec::new();
-    for word in experiment.comparisons.iter().flat_map(|it| &it.workload).map(|it| it.word()) {
-        if !all.contains(&word) {
-            all.push(word);
-        }
-    }
-    all.join(", ")
 }
 
 /// It names fills of its own. A study names those of its time, which are a part of every question about cached files.

@@ -64,5 +64,16 @@ pub use record::{Reading, Record};
 pub use skip::Skip;
 pub use units::Bytes;
 
+/// Each value once, in the order in which they first appear. For lists that a person writes: it compares each with all.
+pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen: Vec<T> = Vec::new();
+    for it in all {
+        if !seen.contains(&it) {
+            seen.push(it);
+        }
+    }
+    seen
+}
+
 /// The version that records and `--json` documents carry. Older ones keep loading (`crates/schema/tests/records`).
 pub const SCHEMA_VERSION: u32 = 1;

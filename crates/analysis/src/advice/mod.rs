@@ -12,6 +12,7 @@ use schema::{
     Arm, Condition, Consume, Fill, State, Workload,
     advice::{Advice, AdviceSelfCheck},
     advised::Advised,
+    distinct,
     findings::{CommandFinding, Estimate, Verdict},
     identity::ConditionId,
     observation::Access,
@@ -29,12 +30,7 @@ use gains::Series;
 /// For each state and each fill that was asked about: what to change, and whether the replay is the program.
 pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<AdviceSelfCheck>) {
     let Some(advised) = run.record.advised.as_deref() else { return Default::default() };
-    let mut starts: Vec<Start> = Vec::new();
-    for start in run.record.conditions.iter().map(Start::of) {
-        if !starts.contains(&start) {
-            starts.push(start);
-        }
-    }
+    let starts = distinct(run.record.conditions.iter().map(Start::of));
     let found = |start: Start| Found::of(run, advised, start);
     let cached: Vec<Found> = starts.into_iter().filter(|it| it.state == State::Cached).filter_map(found).collect();
     // A cold start is a sequential one, and what it takes longer than cached is due to the device, and not to folios.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use schema::{
-    Arm, ConditionId, Record,
+    Arm, ConditionId, Record, distinct,
     findings::{BeatFinding, BeatSays, StallArm, StallFinding, StallSays},
     runtime::MEANWHILE,
 };
@@ -14,12 +14,7 @@ use crate::cells::beats::{APART, IN_MEMORY};
 /// lateness depends on what a missing page takes.
 pub(crate) fn all(record: &Record, beats: &[BeatFinding]) -> Vec<StallFinding> {
     let runtime = |it: &BeatFinding| &record.cells[it.id.cell].arm.runtime;
-    let mut runtimes: Vec<&String> = Vec::new();
-    for it in beats.iter().map(runtime) {
-        if !runtimes.contains(&it) {
-            runtimes.push(it);
-        }
-    }
+    let runtimes = distinct(beats.iter().map(runtime));
     let of_all = latest(beats.iter());
     let of = |name: &String| {
         let own: Vec<&BeatFinding> = beats.iter().filter(|it| runtime(it) == name).collect();

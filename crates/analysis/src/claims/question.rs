@@ -293,7 +293,7 @@ impl<'a> Question<'a> {
             Some(described) => (ClaimVerdict::Undecided, described.reason),
             None => (verdict, why),
         };
-        // A comparison knows of passes that are too small for the whole file; what is no comparison has to ask.
+        // A comparison has looked whether its passes are too small for the whole file; other metrics look here.
         let too_small = || here.cells().find_map(|cell| confirm::too_small(run.record, cell.id.cell, 0));
         let is_alone = compared.is_none() && DECIDED.contains(&verdict);
         let (verdict, why) = match is_alone.then(too_small).flatten() {

@@ -22,7 +22,8 @@ use crate::{
 /// tolerance for pages that a neighbour's read-ahead brought in before the pass was counted.
 const COLD_SHARE: f64 = 0.90;
 
-/// Cold: two arms that both fall short do so alike when their shares are this close.
+/// Two arms of which less came from the device than they covered, or less reached it, do so alike when their shares are this
+/// close.
 const DEVICE_ALIKE: f64 = 0.10;
 
 /// More device bytes than this, per byte covered, are reported.

@@ -87,7 +87,7 @@ fn an_arm_whose_bytes_never_reach_the_device_is_found_by_what_the_disk_counted()
     // Others write to the same disk: a little less, and any amount more, is no difference.
     comparable_with(&duel(covered * 0.95), &[]);
     comparable_with(&duel(covered * 40.0), &[]);
-    // What nobody counted, or of what neither wrote much arrived, may not be equal work.
+    // Bytes on the device that were not counted, or that are few of both arms, may not be equal work.
     let little = Lab::duel_with(
         condition.clone(),
         ("pwrite", 100.0),

@@ -23,8 +23,9 @@ use crate::{
 
 /// Of the budget, for one fill that reads page by page.
 const SHARE_OF_FILL: f64 = 0.1;
-/// Of the pages of a fill, so many may have left the page cache and be read again.
-const LOST_MOST: f64 = 0.01;
+/// Of the pages of a fill, so many may have left the page cache and be read again, each alone: a reclaim scheme takes single
+/// pages at any time.
+pub const LOST_MOST: f64 = 0.01;
 /// Of a device whose ceiling is not known.
 const RANDOM_OPS_PER_S: f64 = 10_000.0;
 

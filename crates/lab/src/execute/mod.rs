@@ -36,6 +36,7 @@ use crate::{
 pub use bench::Bench;
 use bench::{Around, Draw, Stop, Times};
 use clock::Clock;
+pub use filling::LOST_MOST;
 pub use record::{Scenarios, planned};
 pub use stage::ROUNDS_MAX;
 

@@ -13,6 +13,7 @@ use std::{
 use schema::{
     Arm, Condition, Experiment, Fill, Skip, Span, State, Workload,
     condition::Storage,
+    distinct,
     experiment::{Compare, Competitor, Throttle},
     record::{Cell, Environment},
     runtime::RuntimeSpec,
@@ -271,13 +272,7 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
         conditions.iter_mut().for_each(|it| it.ops = it.dense_ops(it.ops));
     }
     // Two entries of a list may mean the same.
-    let mut distinct: Vec<Condition> = Vec::new();
-    for condition in conditions {
-        if !distinct.contains(&condition) {
-            distinct.push(condition);
-        }
-    }
-    distinct
+    distinct(conditions)
 }
 
 /// Of the range, in state `limited`, when the experiment does not say it.

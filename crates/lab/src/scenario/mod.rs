@@ -44,7 +44,7 @@ pub struct Scene<'a> {
     pub interrupted: &'a AtomicBool,
     /// The user allows setting something up that goes with this process (`--allow-setup`).
     pub may_set_up: bool,
-    /// Told of everything with a name, before it is made.
+    /// Is called with the path of everything that gets a name, before it is made.
     pub note: Note<'a>,
 }
 

@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use lab::{
     Named,
-    execute::ROUNDS_MAX,
+    execute::{LOST_MOST, ROUNDS_MAX},
     trace::{self, NotRecorded, Recording, TraceFile},
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -22,6 +22,7 @@ use schema::{
     advice::AdviceReason,
     advised::{Advised, Group, Pattern, Reach},
     command::{self, Spec},
+    distinct,
     experiment::TraceAsked,
     observation::{Access, Means},
     trace::{Exact, FileSummary, Summary, Traced},
@@ -51,10 +52,6 @@ const ARM_OF_ONE_FILE: &str = "uring";
 /// For accesses that allow it.
 const ALIGNED_ARM: &str = "direct";
 const ALIGNMENT: u64 = 4096;
-
-/// Of the pages, so many were found in the page cache: a reclaim scheme takes single pages at any time, and a run reads these
-/// again, each alone.
-const FOUND_LEAST: f64 = 0.99;
 
 /// Other files that a record names.
 const OTHERS: usize = 20;
@@ -191,13 +188,7 @@ fn measured_fills(args: &AdviseArgs) -> Vec<Fill> {
     let needed = (args.state.contains(&State::Cold) && !args.once).then_some(Fill::Sequential);
     // Those that are asked for are of state cached.
     let asked = if args.state.contains(&State::Cached) { &args.fill[..] } else { &[] };
-    let mut fills: Vec<Fill> = Vec::new();
-    for fill in asked.iter().copied().chain(needed) {
-        if !fills.contains(&fill) {
-            fills.push(fill);
-        }
-    }
-    fills
+    distinct(asked.iter().copied().chain(needed))
 }
 
 /// What is known of the command before it is measured.
@@ -217,7 +208,7 @@ impl Known {
         let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
         let mut trace = TraceFile::open(trace).map_err(usage)?;
         let file = fs::canonicalize(file).with_context(|| format!("cannot open {}", file.display()))?;
-        // A log knows files by their names, of which one file may have several.
+        // A log has the names of files, and one file may have several.
         let found = match file.is_dir() {
             true => trace.files_in(&file),
             false => trace.files_at(std::slice::from_ref(&file)),
@@ -396,7 +387,7 @@ impl Known {
 fn was_found_whole(all: &Summary, places: &[usize]) -> Result<(), UsageError> {
     let partly = |place: &usize| {
         let file = &all.files[*place].file;
-        Some((file, file.resident_before.filter(|share| *share < FOUND_LEAST)?))
+        Some((file, file.resident_before.filter(|share| *share < 1.0 - LOST_MOST)?))
     };
     match places.iter().find_map(partly) {
         None => Ok(()),

@@ -2,7 +2,7 @@
 
 use schema::{Bytes, Findings, Record, findings::Crossover};
 
-use super::{Chart, Named, View, distinct, place};
+use super::{Chart, Named, View, place};
 use crate::{
     html::figure::{Axis, Drawn, Figure, Guide, Kind, Plot, Point, Scale, Series, Unit, label},
     layout::{
@@ -38,7 +38,7 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
         ],
         rows: Vec::new(),
     };
-    for name in distinct(shown.iter().map(|it| it.name.clone())) {
+    for name in schema::distinct(shown.iter().map(|it| it.name.clone())) {
         let mut points: Vec<&Named> = cells.iter().filter(|it| !it.cell.control && it.name == name).collect();
         points.sort_by_key(|it| it.cell.does().block_bytes);
         let mut drawn = Vec::new();
@@ -96,7 +96,7 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
 
 /// Where there is one block size, the arms stand beneath each other.
 fn of_one_block(view: &View, title: &str, shown: &[&Named], table: Table) -> Figure {
-    let rows = distinct(shown.iter().map(|it| label(&it.name)));
+    let rows = schema::distinct(shown.iter().map(|it| label(&it.name)));
     let series = shown.iter().filter_map(|it| {
         let rate = it.cell.bytes_per_s?;
         let name = label(&it.name);

@@ -171,17 +171,6 @@ fn place(rows: &[String], name: &str) -> f64 {
     rows.iter().position(|it| it == name).unwrap_or(0) as f64
 }
 
-/// Names of one figure in the order in which they first appear.
-fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
-    let mut seen: Vec<String> = Vec::new();
-    for name in names {
-        if !seen.contains(&name) {
-            seen.push(name);
-        }
-    }
-    seen
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use schema::{Findings, Record, record::Outcome};
 
-use super::{Chart, Named, View, distinct, place};
+use super::{Chart, Named, View, place};
 use crate::{
     html::figure::{Axis, Drawn, Figure, Kind, Plot, Point, Scale, Series, Unit, label},
     layout::{
@@ -40,8 +40,8 @@ fn figure(view: &View, title: &str, cells: &[Named], times: &[Vec<f64>]) -> Opti
     if cells.is_empty() {
         return None;
     }
-    let rows = distinct(cells.iter().map(|it| label(&it.row())));
-    let series = distinct(cells.iter().map(|it| it.name.clone())).into_iter().map(|name| {
+    let rows = schema::distinct(cells.iter().map(|it| label(&it.row())));
+    let series = schema::distinct(cells.iter().map(|it| it.name.clone())).into_iter().map(|name| {
         let own: Vec<&&Named> = cells.iter().filter(|it| it.name == name).collect();
         let points = own.iter().flat_map(|it| {
             let y = place(&rows, &label(&it.row()));

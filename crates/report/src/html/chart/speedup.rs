@@ -5,7 +5,7 @@ use schema::{
     findings::{AnswerOf, Comparison, Estimate},
 };
 
-use super::{Chart, View, distinct};
+use super::{Chart, View};
 use crate::{
     contents::own,
     html::figure::{Axis, Drawn, Figure, Guide, Kind, Looks, Plot, Point, Scale, Series, Unit, label},
@@ -118,7 +118,7 @@ pub(in crate::html) fn forest_plot(rows: &[ForestRow], looks: &Looks, axis: &str
     // What several have in common is said by the first.
     let goes_on = |at: usize| at > 0 && rows[at - 1].of == rows[at].of;
     let shown: Vec<String> = (0..rows.len()).map(|at| if goes_on(at) { label(&arm(at)) } else { name(at) }).collect();
-    let series = distinct(rows.iter().map(|row| row.arm.clone())).into_iter().map(|arm| {
+    let series = schema::distinct(rows.iter().map(|row| row.arm.clone())).into_iter().map(|arm| {
         let own: Vec<(usize, &ForestRow)> = rows.iter().enumerate().filter(|(_, row)| row.arm == arm).collect();
         let point = |(at, row): &(usize, &ForestRow)| Point {
             x: row.speedup.median,

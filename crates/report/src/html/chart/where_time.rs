@@ -7,7 +7,7 @@ use schema::{
     unit_cost::{Cause, CostBreakdown},
 };
 
-use super::{Chart, Named, View, distinct};
+use super::{Chart, Named, View};
 use crate::{
     html::figure::{Axis, Colour, Drawn, Figure, Kind, Look, Plot, Point, Scale, Series, Unit, label},
     layout::{
@@ -121,7 +121,7 @@ fn figure(title: &str, cells: &[Named], breakdowns: &[CostBreakdown]) -> Option<
     }
     let (heading, per) = cells.first()?.heading();
     let names: Vec<String> = rows.iter().map(|row| label(&row.name)).collect();
-    let wholes = joined(&distinct(rows.iter().map(|row| label(&row.whole_of))), "or");
+    let wholes = joined(&schema::distinct(rows.iter().map(|row| label(&row.whole_of))), "or");
     let used: Vec<usize> = (0..PARTS.len()).filter(|&part| rows.iter().any(|row| row.parts[part] > 0.0)).collect();
     let series = used.iter().map(|&part| {
         let (name, colour) = PARTS[part];
