@@ -132,8 +132,12 @@ fn floor(run: &Run, counts: impl Fn(&Condition) -> bool) -> NoiseFloor {
 
 /// Which of two equal arms is called the baseline is arbitrary, so every control counts both ways round; the middle 95 %
 /// of such a symmetric set ends where 95 % of the absolute log ratios lie within.
+///
+/// The median of few controls may lie at 1 by chance: each of them then counts for what its interval leaves open.
 fn half_width(speedups: &[Estimate]) -> Option<f64> {
-    let distances = speedups.iter().map(|speedup| speedup.median.ln().abs()).collect();
+    let are_few = speedups.len() < LEAST_CONTROLS as usize;
+    let open = |it: &Estimate| if are_few { (it.ci_high / it.ci_low).ln() / 2.0 } else { 0.0 };
+    let distances = speedups.iter().map(|it| it.median.ln().abs().max(open(it))).collect();
     Some(SortedValues::new(distances)?.quantile(0.95).exp_m1()).filter(|width| width.is_finite())
 }
 
@@ -149,5 +153,8 @@ mod tests {
         assert!(close(half_width(&[control(1.0 / 1.03)]), 0.03));
         assert!(close(half_width(&[control(1.0), control(1.02)]), 1.02f64.powf(0.95) - 1.0));
         assert_eq!(half_width(&[]), None);
+        let open = Estimate { median: 1.0, ci_low: 0.97, ci_high: 1.03 };
+        assert!(close(half_width(&[open]), (1.03f64 / 0.97).sqrt() - 1.0), "its median is at 1 by chance");
+        assert!(close(half_width(&[open; 3]), 0.0));
     }
 }
