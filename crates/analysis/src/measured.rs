@@ -14,7 +14,7 @@ use schema::{
     runtime::JVM,
 };
 
-use crate::stats::SortedValues;
+use crate::stats::{self, SortedValues};
 
 /// The kernel splits user and system time by sampling at every tick: 250 a second on most kernels, for records that do
 /// not say how often.
@@ -274,8 +274,8 @@ impl<'a> Cell<'a> {
     /// or the ceiling was measured with another kind of request.
     pub(crate) fn ceiling_share(&self, run: &Run) -> Option<f64> {
         let shares = self.passes.iter().map(|pass| self.ceiling_share_of(run, pass));
-        let share = SortedValues::new(shares.collect::<Option<_>>()?)?.median();
-        share.is_finite().then_some(share)
+        // The median as that of the throughput beside it.
+        stats::median_of_positive(shares.collect::<Option<Vec<f64>>>()?).map(|it| it.median)
     }
 
     /// What a program that divides the file's size by its time takes for the size: all that was lent, looked at or not. The

@@ -36,7 +36,7 @@ impl fmt::Display for Doubt {
         match self {
             Doubt::TooSmall { file_bytes, needed_bytes } => write!(
                 f,
-                "the file has {}, and {QUEUE_DEPTH} requests at once need {}",
+                "the file that it is measured on has {}, and {QUEUE_DEPTH} requests at once need {}",
                 Bytes(*file_bytes),
                 Bytes(*needed_bytes)
             ),
