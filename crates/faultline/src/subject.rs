@@ -94,13 +94,26 @@ impl Subject {
         keep_cache: bool,
         interrupted: &AtomicBool,
     ) -> Result<Subject> {
-        let named = match Named::gather(files, folders, keep_cache, interrupted) {
-            Err(_) if interrupted.load(Ordering::Relaxed) => {
-                return Err(Stopped("interrupted while files were looked for; nothing was measured").into());
-            }
-            named => named?,
-        };
+        let named = gather(files, folders, keep_cache, interrupted)?;
         Ok(Subject { target: Target::of_named(named, keep_cache)?, _made: None })
+    }
+
+    /// The files of a folder that a replay reads.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn of_folder(files: &[PathBuf], folder: &Path, keep_cache: bool, interrupted: &AtomicBool) -> Result<Subject> {
+        let named = gather(files, &[], keep_cache, interrupted)?.found_in(folder);
+        Ok(Subject { target: Target::of_named(named, keep_cache)?, _made: None })
+    }
+}
+
+fn gather(files: &[PathBuf], folders: &[PathBuf], keep_cache: bool, interrupted: &AtomicBool) -> Result<Named> {
+    match Named::gather(files, folders, keep_cache, interrupted) {
+        Err(_) if interrupted.load(Ordering::Relaxed) => {
+            Err(Stopped("interrupted while files were looked for; nothing was measured").into())
+        }
+        named => named,
     }
 }
 

@@ -169,7 +169,11 @@ fn the_files_of_a_trace_are_measured_where_their_folder_is_named() {
     output.sane();
     let record = sandbox.record();
     let files = record.target.files.as_ref().expect("several files");
-    assert_eq!((files.count, files.folders, record.target.made_here), (2, 0, false));
+    assert_eq!((files.count, files.folders, record.target.made_here), (2, 1, false));
+    assert_eq!(
+        files.named.iter().map(|it| (it.path.as_str(), it.folder)).collect::<Vec<_>>(),
+        [(folder.as_str(), true)]
+    );
     assert!(record.conditions.iter().all(|it| it.trace.as_ref().is_some_and(|it| it.files == 2)));
     let all = tallies(&record);
     assert_eq!(all.len(), 1, "all arms did the same: {all:?}");
@@ -231,6 +235,27 @@ fn the_files_of_a_trace_are_measured_where_their_folder_is_named() {
     for more in [&["--dry-run"][..], &[]] {
         sandbox.run(&[&asked[..], more].concat()).refused(2, &["tree/b", "larger file"]);
     }
+}
+
+#[test]
+fn a_replay_of_more_files_than_a_record_names_is_made_again_in_their_folder() {
+    const FILES: usize = 25;
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("tree");
+    let read = |at: usize| {
+        let file = sandbox.file(&format!("tree/{at}"), 8192);
+        format!("7 pread64(3<{file}>, \"\"..., 4096, 4096) = 4096\n")
+    };
+    let (log, trace) = (sandbox.write("log", (0..FILES).map(read).collect::<String>()), sandbox.at("many.trace"));
+    sandbox.run(&["trace", "import", &log, "-o", &trace]).expect(0);
+    let short = ["--trace", &trace, "--state=cached", "--method=pread,mmap", "--rounds=2", "--budget=44s"];
+    sandbox.run(&[&["run", &folder][..], &short].concat()).sane();
+    let record = sandbox.record();
+    assert_eq!(record.target.files.as_ref().map(|it| it.count), Some(FILES as u64));
+    assert_eq!(record.target.described(), format!("{FILES} files of {folder}"));
+    let again = sandbox.run(&["rerun", "last", "--trace", &trace, "--rounds=1", "--json"]);
+    again.sane();
+    assert_eq!(tallies(&again.document().record), tallies(&record));
 }
 
 #[test]

@@ -30,12 +30,16 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     args.output.check()?;
     let (before, origin) = history::Store::open(None)?.find(&args.run)?;
     let mut experiment = check(&before, args)?;
-    let found = |trace: &TraceFile| match &args.target {
-        _ if args.size.is_some() => BTreeMap::new(),
-        Some(folder) if folder.is_dir() => trace.files_in(folder),
-        Some(file) => trace.files_at(std::slice::from_ref(file)),
-        None if origin != Origin::Own || before.target.made_here => BTreeMap::new(),
-        None => trace.files_at(&named(&before, args).map_or_else(|_| Vec::new(), |(files, _)| files)),
+    let is_elsewhere = args.target.is_none() && (origin != Origin::Own || before.target.made_here);
+    let found = |trace: &TraceFile| {
+        if args.size.is_some() || is_elsewhere {
+            return BTreeMap::new();
+        }
+        let (files, folders) = named(&before, args).unwrap_or_default();
+        folders.iter().map(|it| trace.files_in(it)).fold(trace.files_at(&files), |mut all, more| {
+            all.extend(more);
+            all
+        })
     };
     let Replays { traces, files: replayed } = replay::reopen(&mut experiment, &before.id, &args.trace, &found)?;
     let traced = |compare: &Compare| match &compare.trace {
@@ -63,8 +67,13 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
             let why = "--size is for the test file that is made in a folder, and commands, as replays of several files, read what was named";
             return Err(UsageError(why.into()).into());
         }
-        let (files, folders) = if replayed.is_empty() { named(&before, args)? } else { (replayed, Vec::new()) };
-        Subject::of_named(&files, &folders, keep_cache, &interrupted)?
+        match (replayed.is_empty(), named(&before, args)?) {
+            (false, (files, folders)) if files.is_empty() && folders.len() == 1 => {
+                Subject::of_folder(&replayed, &folders[0], keep_cache, &interrupted)?
+            }
+            (false, _) => Subject::of_named(&replayed, &[], keep_cache, &interrupted)?,
+            (true, (files, folders)) => Subject::of_named(&files, &folders, keep_cache, &interrupted)?,
+        }
     } else if let [only] = &replayed[..] {
         args.output.spare(only)?;
         Subject::open(only, None, before.seed, keep_cache, &interrupted, &line)?

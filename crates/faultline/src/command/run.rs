@@ -64,7 +64,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     let subject = match &files[..] {
         [] => Subject::open(target, size, args.seed, keep_cache, &interrupted, &line)?,
         [only] => Subject::open(only, None, args.seed, keep_cache, &interrupted, &line)?,
-        several => Subject::of_named(several, &[], keep_cache, &interrupted)?,
+        several => Subject::of_folder(several, target, keep_cache, &interrupted)?,
     };
     let how = RunSettings {
         budget_binds,

@@ -179,6 +179,13 @@ impl Named {
         Ok(named)
     }
 
+    /// The same files, where a folder was named, and they are what is meant of it.
+    #[must_use]
+    pub fn found_in(self, folder: &Path) -> Named {
+        let path = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf()).display().to_string();
+        Named { paths: vec![NamedPath { path, folder: true }], ..self }
+    }
+
     pub(crate) fn is_unproved(&self) -> bool {
         self.classes.iter().any(|it| it.in_memory.is_none() && it.proved.get().is_none())
     }
@@ -244,11 +251,13 @@ impl Named {
 
     /// As the record says it; nothing of a single file, which is the target itself.
     pub fn describe(&self) -> Option<Files> {
-        let lone = self.files.len() == 1 && self.folders.is_empty();
+        // Those that were walked, or that files were found in otherwise.
+        let folders = self.folders.len().max(self.paths.iter().filter(|it| it.folder).count()) as u64;
+        let lone = self.files.len() == 1 && folders == 0;
         (!lone).then(|| Files {
             named: self.paths.clone(),
             count: self.files.len() as u64,
-            folders: self.folders.len() as u64,
+            folders,
             first: self.files.iter().take(Files::NAMES_KEPT).map(|it| it.path.display().to_string()).collect(),
         })
     }
