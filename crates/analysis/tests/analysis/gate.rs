@@ -204,6 +204,20 @@ fn an_arm_that_lost_its_baseline_in_one_run_alone_is_a_breach() {
 }
 
 #[test]
+fn an_arm_that_lost_its_baseline_on_one_side_is_a_breach_however_many_runs_there_are() {
+    let sides = ["a", "b"].map(|side| [1.0, 1.04, 0.97].map(|it| on_a_machine(&format!("{side}{it}"), it)));
+    let [before, mut after] = sides;
+    for run in &mut after {
+        run.record.samples.retain(|it| it.cell != 0);
+    }
+    let [before, after] = [&before, &after].map(|it| it.iter().map(|it| &it.record).collect::<Vec<_>>());
+    let gate = gate_of_sides("mmap slower 10%", &before, &[after]).unwrap();
+    let [breach] = &gate.breaches[..] else { panic!("{gate:?}") };
+    let BreachCause::NotCompared { first, second } = &breach.cause else { panic!("{gate:?}") };
+    assert!(matches!((first, second), (Presence::Measured, Presence::NoBaseline { .. })), "{gate:?}");
+}
+
+#[test]
 fn every_later_run_is_checked() {
     let (before, slow) = (run("first", 2000.0), run("slow", 3000.0));
     let same = run("same", 2000.0);
