@@ -142,9 +142,10 @@ fn refills(
         if [now.verdict, then.verdict].contains(&Verdict::NotComparable) {
             return unjudged(UnjudgedCause::UnequalWork);
         }
-        let (now_arm, now_ns, now_passes) =
-            fastest(&|it| it.id.condition == id && [&now.baseline, &now.arm].contains(&&it.arm.name))?;
-        let (arm, then_ns, then_passes) = fastest(&|it| it.id == then.id)?;
+        let of = |them: &FilledComparison| {
+            fastest(&|it| it.id.condition == them.id.condition && [&them.baseline, &them.arm].contains(&&it.arm.name))
+        };
+        let ((now_arm, now_ns, now_passes), (arm, then_ns, then_passes)) = (of(now)?, of(then)?);
         let faster = ratio_of_medians(now_ns, then_ns).filter(|_| now_passes.min(then_passes) >= LEAST_PAIRS)?;
         (faster.ci_low > least).then(|| {
             let (now_ns_per_op, then_ns_per_op) = (now_ns.median, then_ns.median);

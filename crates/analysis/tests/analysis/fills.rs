@@ -95,6 +95,14 @@ fn what_a_read_takes_before_and_after_filling_anew_stands_beside_the_arm_that_ta
 }
 
 #[test]
+fn the_fastest_read_after_filling_anew_may_be_a_call() {
+    let findings = lab(&[(Fill::Random, 2500.0, 2900.0), (Fill::Sequential, 400.0, 600.0)]).analyze();
+    let refill = findings.fills[1].refill.as_ref().unwrap();
+    assert_eq!((refill.now_arm.as_str(), refill.arm.as_str()), ("native/pread", "native/pread"));
+    assert!((refill.now_ns_per_op / refill.then_ns_per_op - 2500.0 / 400.0).abs() < 0.3, "{refill:?}");
+}
+
+#[test]
 fn what_may_be_noise_is_no_saving() {
     let reads = |swing: f64| {
         let fills = [(Fill::Random, 500.0, 560.0), (Fill::Sequential, 500.0, 440.0)];

@@ -58,7 +58,7 @@ fn the_fill_that_pays_back_soonest_by_the_planted_costs_is_the_one_that_is_named
             let now = ns(baseline).min(ns(arm));
             let can_be_made = |it: &&Fill| **it != found.fill && it.copied_by().is_none();
             let reads = arms.keys().filter(can_be_made).filter_map(|it| {
-                let then = ns(arms[it][1]);
+                let then = ns(arms[it][0]).min(ns(arms[it][1]));
                 (now > then * planted::MARGIN).then(|| (fill_ns(*it) as f64 / (now - then), *it))
             });
             let best = reads.min_by(|a, b| a.0.total_cmp(&b.0));

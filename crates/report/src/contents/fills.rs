@@ -2,7 +2,7 @@
 //! what one costs has a column too: it is a call that large folios make slower, and not the mapping.
 
 use schema::{
-    Bytes, Condition, Fill, Labels, Record,
+    Arm, Bytes, Condition, Fill, Labels, Record,
     arm::short,
     experiment::Compare,
     fields::{self, Field, Role},
@@ -73,10 +73,16 @@ pub(crate) fn refills<'a>(record: &Record, findings: &'a Findings) -> impl Itera
     let says = move |it: &FillFinding| {
         let Refill { id, fill, elapsed_ns, condition, arm, now_arm, now_ns_per_op, then_ns_per_op, passes, .. } =
             it.refill.as_ref()?;
+        let mapping = match arm.parse::<Arm>().is_ok_and(|it| it.maps()) {
+            true => {
+                ", if each pass creates a new mapping. A permanent mapping gains nothing from it, because each place faults only \
+                 once."
+            }
+            false => ".",
+        };
         Some(number::plain(&format!(
             "{}: to evict the file and read it into the page cache again (fill {fill}) takes {}. Then the fastest read takes \
-             {}, by {}, instead of {} {}, by {}: it pays for itself after {} passes of {} reads, if each pass creates a new \
-             mapping. A permanent mapping gains nothing from it, because each place faults only once.",
+             {}, by {}, instead of {} {}, by {}: it pays for itself after {} passes of {} reads{mapping}",
             without(&labels.label(id.condition_index), &said(it.fill)),
             number::duration_glued(*elapsed_ns as f64),
             number::duration_glued(*then_ns_per_op),
