@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 
 use schema::{
     Condition, Span, State, Workload,
-    findings::Estimate,
+    findings::{Estimate, Verdict},
     unit_cost::{BreakEven, BreakEvenMeasured, BreakEvenPoint, PredictedCell},
 };
 
 use crate::{
+    compare::Compared,
     measured::{Cell, Run},
     stats,
 };
@@ -30,7 +31,12 @@ const STEP: f64 = 1.1;
 const SHOWN: [u64; 3] = [100, 10_000, 1_000_000];
 
 /// Of each question about cold random reads the arm that is expected to overtake the baseline first, if one does.
-pub(crate) fn all(run: &Run, known: &Known, own: &[PredictedCell]) -> Vec<BreakEven> {
+pub(crate) fn all(run: &Run, known: &Known, own: &[PredictedCell], compared: &[Compared]) -> Vec<BreakEven> {
+    let is_refused = |cell: &Cell| {
+        let of_cell = compared.iter().find(|it| it.finding.id.cell == cell.id.cell);
+        of_cell.is_some_and(|it| it.finding.verdict == Verdict::NotComparable)
+    };
+
     let costs = Costs { run, basis: Basis::new(run, known, own) };
     let asked = |index: usize| run.baseline(index).filter(|it| is_asked(it.own) && is_of_file(run, index));
     // Several numbers of reads are points of one answer, and several comparisons with one baseline have its arms.
@@ -45,7 +51,7 @@ pub(crate) fn all(run: &Run, known: &Known, own: &[PredictedCell]) -> Vec<BreakE
     let of_condition = |&(index, baseline): &(usize, &Cell)| {
         let arms = run.of_condition(index).filter(|it| !it.entry.baseline && !it.entry.control);
         // An arm that does something else is not compared with it.
-        let arms = arms.filter(|it| it.own == baseline.own);
+        let arms = arms.filter(|it| it.own == baseline.own && !is_refused(it));
         arms.filter_map(|arm| break_even(&costs, baseline, arm)).collect::<Vec<BreakEven>>()
     };
     let answer = |question: Vec<(usize, &Cell)>| {

@@ -40,7 +40,7 @@ pub(crate) fn of_run(run: &Run, compared: &mut [Compared]) -> Option<Costs> {
     }
     let shares = compared.iter().filter_map(|it| it.finding.explained_share).collect();
     let predictions = predict::own_cells(run, &known);
-    let break_evens = break_even::all(run, &known, &predictions.cells);
+    let break_evens = break_even::all(run, &known, &predictions.cells, compared);
     let breakdowns = breakdowns.into_iter().flatten().collect();
     let explained_median = SortedValues::new(shares).map(|sample| sample.median());
     let Known { usual: unit_costs, fills } = known;

@@ -679,6 +679,18 @@ fn from_so_many_cold_reads_on_the_mapping_is_expected_to_be_faster() {
 }
 
 #[test]
+fn an_arm_that_did_other_work_has_no_break_even() {
+    let mut lab = cold_lab(&[100], 1.0);
+    for it in lab.record.samples.iter_mut().filter(|it| it.cell == 1) {
+        let schema::record::Outcome::Ok { tally, .. } = &mut it.outcome else { unreachable!() };
+        tally.checksum = "0123456789abcdef".into();
+    }
+    let findings = lab.analyze();
+    assert_eq!(findings.comparisons[0].verdict, Verdict::NotComparable);
+    assert_eq!(findings.costs.unwrap().break_evens, []);
+}
+
+#[test]
 fn where_the_mapping_overtakes_follows_from_what_was_measured_beside_unit_costs() {
     let break_even = |jobs: &[u64], slower: f64| {
         let costs = cold_lab(jobs, slower).analyze().costs.unwrap();
