@@ -151,7 +151,10 @@ fn states<'c>(conditions: impl Iterator<Item = &'c Condition> + Clone) -> Vec<&'
     let all = [
         (is_filled(Fill::Found), "now: as the file was found in the page cache"),
         (has(State::Cold), "cold: on the device"),
-        (has(State::Cached), "cached: read into the page cache in order, and mapped anew by each pass"),
+        (
+            is_filled(Fill::Sequential) && has(State::Cached),
+            "cached: read into the page cache in order, and mapped anew by each pass",
+        ),
         (has(State::Mapped), "mapped: in the page table, too"),
         (is_filled(Fill::Random), "fill random: read into the page cache at random places"),
     ];
