@@ -8,6 +8,7 @@
 
 use schema::{
     Reading, Record,
+    findings::Verdict,
     observation::{
         Access, AccessDifference, Calls, Likeness, MappingCount, MechanismComparison, MechanismFinding, Observation,
         Observed, UnknownLikeness,
@@ -15,7 +16,10 @@ use schema::{
 };
 
 use super::confounders;
-use crate::measured::{Cell, Run};
+use crate::{
+    compare::compare,
+    measured::{Cell, Run},
+};
 
 /// Calls and mappings below this share of an access are by the way.
 const BY_THE_WAY: f64 = 0.02;
@@ -47,10 +51,13 @@ pub(crate) fn all(record: &Record) -> Vec<MechanismFinding> {
     std::iter::once(finding(first, None)).chain(of_others).collect()
 }
 
-/// Whether one arm of a cell's condition copies what it reads, by calls alone, and one maps it.
+/// Whether one arm of a cell's condition copies what it reads, by calls alone, and one maps it. What did other work says nothing
+/// of this one.
 pub(crate) fn both_ways(run: &Run, cell: &Cell) -> bool {
     let of_condition = run.of_condition(cell.entry.condition).filter(|it| !it.passes.is_empty());
+    let is_alike = |it: &&Cell| std::ptr::eq(*it, cell) || compare(run, cell, it).verdict != Verdict::NotComparable;
     let ways: Vec<(bool, bool)> = of_condition
+        .filter(is_alike)
         .filter_map(|it| confounders::observation(run, it))
         .map(|seen| (significant_calls(&seen.named).is_empty(), significant_mappings(&seen.named).is_empty()))
         .collect();

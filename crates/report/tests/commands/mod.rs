@@ -396,6 +396,21 @@ fn a_command_that_reads_nothing_has_no_share_of_reading_and_the_verdict_says_so(
 }
 
 #[test]
+fn commands_that_did_other_work_are_each_bounded_by_their_own_user_time() {
+    let mut run = commands(LINES, [None, None]);
+    let names: Vec<String> = run.findings.commands.iter().map(|it| it.arm.clone()).collect();
+    for (it, own) in run.findings.commands.iter_mut().zip(names) {
+        let Reading::Value(time) = &mut it.time else { panic!() };
+        time.own_work_of = own;
+    }
+    let text = squeezed(&first(&run, 80));
+    assert!(
+        text.contains("52 % of A: all but the user time of A; up to 68 % of B: all but the user time of B"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_switch_that_does_nothing_is_said_to_do_nothing() {
     let mut run = commands(LINES, [None, None]);
     let access = run.findings.mechanisms[0].access.clone();

@@ -8,6 +8,7 @@ use schema::{
     Condition, Findings, Labels, Names, Record, Skip,
     findings::{CommandFinding, CommandTime, Comparison, Confounder, ConfounderKind, MapLine, Verdict},
     mapped_runtime::MappedRuntime,
+    reason::Reason,
 };
 
 use super::{
@@ -155,11 +156,18 @@ impl Commands<'_> {
                 number::speedup_glued(&times),
                 against(own, other)
             ),
-            (Verdict::Undecided, Some(times)) => format!(
-                "undecided: {arm} is {} as fast as {baseline}{}",
-                number::speedup_glued(&times),
-                against(own, other)
-            ),
+            (Verdict::Undecided, Some(times)) => {
+                // That of the interval is seen.
+                let why = match &it.reason {
+                    None | Some(Reason::AcrossTheMargin { .. }) => String::new(),
+                    Some(_) => format!("; {reason}"),
+                };
+                format!(
+                    "undecided: {arm} is {} as fast as {baseline}{}{why}",
+                    number::speedup_glued(&times),
+                    against(own, other)
+                )
+            }
             (Verdict::NotComparable, _) => format!("not comparable: {reason}"),
             _ => format!("undecided: {reason}"),
         }
@@ -349,12 +357,20 @@ impl Commands<'_> {
             true => format!("all of {name}"),
             false => format!("{} of {name}", numbers::percent(time.reading_at_most)),
         };
-        let shares: Vec<String> = times.iter().map(share).collect();
-        let least = times.first().map(|(_, time)| self.names.short(&time.own_work_of))?;
-        Some(format!(
-            "up to {}: all but the user time of {least}, which has the least, as far as ticks show it",
-            shares.join(", ")
-        ))
+        // Commands that do other work have no user time in common.
+        let mut bounds: Vec<(&str, Vec<String>)> = Vec::new();
+        for of in &times {
+            let least = self.names.short(&of.1.own_work_of);
+            match bounds.iter_mut().find(|it| it.0 == least) {
+                Some(known) => known.1.push(share(of)),
+                None => bounds.push((least, vec![share(of)])),
+            }
+        }
+        let says = |(least, shares): &(&str, Vec<String>)| {
+            let which = if shares.len() > 1 { ", which has the least" } else { "" };
+            format!("up to {}: all but the user time of {least}{which}", shares.join(", "))
+        };
+        Some(format!("{}, as far as ticks show it", bounds.iter().map(says).collect::<Vec<String>>().join("; ")))
     }
 }
 
