@@ -3,6 +3,7 @@
 Prints the nanoseconds that a block takes, the median of scans after the first two. A scan that looks at one byte of each page
 leaves those cache lines in the last-level cache for the next one, so 64 MiB of other memory are read in between."""
 
+import ctypes
 import mmap
 import os
 import statistics
@@ -13,8 +14,11 @@ path, size, block, method, consume = sys.argv[1], *map(int, sys.argv[2:4]), *sys
 fd = os.open(path, os.O_RDONLY)
 mapping = mmap.mmap(fd, size, prot=mmap.PROT_READ)
 offsets = range(0, size, block)
-# In whole pages, as a worker has it: how fast the kernel copies depends on where a buffer begins.
-own = mmap.mmap(-1, block)
+# In whole pages of the heap, as a worker has it: how fast the kernel copies depends on where a buffer begins and on what its pages
+# are, and an anonymous mapping of Python's is shared memory.
+heap = bytearray(block + 4096)
+skew = -ctypes.addressof(ctypes.c_char.from_buffer(heap)) % 4096
+own = memoryview(heap)[skew : skew + block]
 
 
 def preadv_touch():

@@ -276,8 +276,12 @@ impl Programs<'_> {
             if condition.layout == Some(Layout::Sparse) {
                 fs::File::create(self.copy())?.set_len(condition.file_bytes)?;
             } else {
-                let bytes = fill.and_then(Fill::copied_by).unwrap_or(1 << 20);
-                self.make(&format!("written={bytes}"), true)?;
+                let copied_by = fill.and_then(Fill::copied_by);
+                self.make(&format!("written={}", copied_by.unwrap_or(1 << 20)), true)?;
+                // What a call costs in a page cache that was read in is that of the folios which reading makes.
+                if let (Some(fill), None) = (fill, copied_by) {
+                    self.fill(&self.copy(), &fill.to_string())?;
+                }
             }
             return Ok(self.copy());
         }
@@ -294,6 +298,10 @@ impl Programs<'_> {
             self.lies_as = Some(fill);
         }
         Ok(if fill.copied_by().is_some() { self.copy() } else { self.file() })
+    }
+
+    fn fill(&self, file: &Path, how: &str) -> Result<()> {
+        fill(Command::new(self.folder.join("fill")).arg(file).arg(how))
     }
 
     fn make(&self, how: &str, copies: bool) -> Result<()> {
