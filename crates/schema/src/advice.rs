@@ -250,17 +250,36 @@ pub enum AdviceReason {
     Incomplete {
         coverage: f64,
     },
+    /// The program set up so many rings (io_uring, Linux AIO): which files it reads through them is not seen.
+    Rings {
+        rings: u64,
+    },
+    /// Why the recording has less than the program did.
+    NotAllSeen {
+        why: String,
+    },
     /// The command ran once alone.
     RanOnce,
     /// The command reached the file otherwise than in the recording.
     OtherReach,
     /// The program's own switch gains, and no replay does: it changes more than how the file is reached.
     SwitchAlone,
+    /// The program's own switch was measured and gains, no less than what a replay says of another method.
+    SwitchAsGood,
+    /// The program's own switch was measured and gains; of the replays it is not known, for the reason that follows.
+    SwitchMeasured,
     /// The program's own switch to this arm gains nothing, and the replay of the arm said much.
     SwitchContradicts {
         arm: String,
         predicted: f64,
         real: f64,
+    },
+    /// The program's own switch to this arm was measured, and whether it gains is open.
+    SwitchOpen {
+        arm: String,
+        predicted: f64,
+        ci_low: f64,
+        ci_high: f64,
     },
 }
 
@@ -347,6 +366,9 @@ pub enum AdviceCaveat {
     OpenedAgain { opens: u64, files: u64 },
     /// So many threads are replayed by one.
     Threads { threads: u64 },
+    /// It waits for the device at so many more of the accesses than now, as a share of them. The low end of the gain allows for
+    /// own work that takes so many times as long more after each wait.
+    MoreWaits { share: f64, slower: f64 },
 }
 
 /// An arm that gains.
@@ -356,6 +378,10 @@ pub struct AdviceOption {
     pub code: AdviceCode,
     pub effort: Effort,
     pub grade: Grade,
+    /// What the replay takes of what was recorded, of which `io` is the gain: it may look at less of the bytes than the one that
+    /// is gone by first.
+    #[serde(default)]
+    pub io_ns: Option<Estimate>,
     pub io: Estimate,
     pub program: Estimate,
     #[serde(rename = "how_data")]

@@ -117,6 +117,13 @@ pub struct Observation {
 
 impl Value for Observation {}
 
+impl Observation {
+    /// Whether files may have been read in ways that were not seen.
+    pub fn is_partial(&self) -> bool {
+        self.rings > 0 || !self.incomplete.is_empty()
+    }
+}
+
 /// What was done to one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileAccess {

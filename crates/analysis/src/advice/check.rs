@@ -95,6 +95,13 @@ impl Checked {
         Some(ratio - 1.0).filter(|it| it.is_finite())
     }
 
+    /// Of what the program has of what it was checked by, the share that its replay has; all of it where that was looked at from
+    /// both sides.
+    pub(super) fn part(&self) -> Option<f64> {
+        let part = if self.by.is_one_sided() { 1.0 + self.off()? } else { 1.0 };
+        (part > 0.0).then_some(part.min(1.0))
+    }
+
     /// From below and from above.
     pub(super) fn passed_on_two_sides(&self) -> bool {
         !self.by.is_one_sided() && self.passed()

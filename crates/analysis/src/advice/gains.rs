@@ -57,6 +57,8 @@ impl Series {
 /// What taking an arm gains.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Gains {
+    /// What the replay of what was recorded takes.
+    pub(crate) io_ns: Estimate,
     pub(crate) io: Estimate,
     pub(crate) program: Estimate,
     pub(crate) rounds: u32,
@@ -66,20 +68,26 @@ impl Gains {
     /// In each round, the program without the replay of what it did and with that of the arm. Where it is known what the
     /// program takes without its file, the rest of its time is as many times less as the replay is: that the two are a little
     /// apart is then no time that stays.
-    pub(crate) fn of(program: &Series, recorded: &Series, arm: &Series, without_file: Option<f64>) -> Option<Gains> {
-        let ratio = |(round, program, recorded): (u32, f64, f64)| {
-            let arm = *arm.0.get(&round)?;
-            let after = match without_file.filter(|it| *it < program) {
-                Some(stays) => stays + (program - stays) * arm / recorded,
-                // A replay that takes longer than the program is none of it.
-                None => program - recorded + arm,
-            };
-            Some(if after > 0.0 { program / after } else { f64::INFINITY })
+    ///
+    /// `own_ns`: so much longer the program's own work may take with the arm, which no replay shows.
+    pub(crate) fn of([program, recorded, arm]: [&Series; 3], without_file: Option<f64>, own_ns: f64) -> Option<Gains> {
+        let ratio = |own_ns: f64| {
+            move |(round, program, recorded): (u32, f64, f64)| {
+                let arm = *arm.0.get(&round)?;
+                let after = match without_file.filter(|it| *it < program) {
+                    Some(stays) => stays + (program - stays) * arm / recorded,
+                    // A replay that takes longer than the program is none of it.
+                    None => program - recorded + arm,
+                };
+                let after = after + own_ns;
+                Some(if after > 0.0 { program / after } else { f64::INFINITY })
+            }
         };
-        let ratios: Vec<f64> = program.beside(recorded).filter_map(ratio).collect();
-        let rounds = ratios.len() as u32;
-        let ratios = with_most_for_unbounded(ratios)?;
-        Some(Gains { io: recorded.over(arm)?, program: stats::median_of_positive(ratios)?, rounds })
+        let ratios = |own_ns: f64| -> Vec<f64> { program.beside(recorded).filter_map(ratio(own_ns)).collect() };
+        let rounds = ratios(0.0).len() as u32;
+        let gain = |own_ns: f64| stats::median_of_positive(with_most_for_unbounded(ratios(own_ns))?);
+        let program = Estimate { ci_low: gain(own_ns)?.ci_low, ..gain(0.0)? };
+        Some(Gains { io_ns: recorded.middle()?, io: recorded.over(arm)?, program, rounds })
     }
 }
 
@@ -102,7 +110,7 @@ mod tests {
     #[test]
     fn a_round_that_took_twice_as_long_throughout_says_the_same_as_the_others() {
         let with = |ns: f64| series(&[ns, ns, 2.0 * ns, ns, ns, ns, ns]);
-        let gains = Gains::of(&with(80.0), &with(75.0), &with(25.0), None).unwrap();
+        let gains = Gains::of([&with(80.0), &with(75.0), &with(25.0)], None, 0.0).unwrap();
         assert_eq!(gains.rounds, 7);
         for (value, expected) in [(gains.io, 3.0), (gains.program, 80.0 / 30.0)] {
             assert!((value.median - expected).abs() < 1e-9 && value.ci_high / value.ci_low < 1.0 + 1e-9, "{value:?}");
@@ -112,10 +120,21 @@ mod tests {
     #[test]
     fn what_a_replay_is_off_is_no_time_that_stays_where_the_rest_of_the_program_is_known() {
         let series = |ns: f64| series(&[ns; 6]);
-        let gains = |usual| Gains::of(&series(80.0), &series(72.0), &series(24.0), usual).unwrap().program.median;
+        let gains =
+            |usual| Gains::of([&series(80.0), &series(72.0), &series(24.0)], usual, 0.0).unwrap().program.median;
         assert!((gains(None) - 80.0 / 32.0).abs() < 1e-9);
         assert!((gains(Some(5.0)) - 80.0 / (5.0 + 75.0 / 3.0)).abs() < 1e-9);
         assert!((gains(Some(90.0)) - 80.0 / 32.0).abs() < 1e-9, "it is no part of it");
+    }
+
+    #[test]
+    fn what_own_work_may_take_longer_lowers_the_end_of_the_gain_alone() {
+        let series = |ns: f64| series(&[ns; 6]);
+        let gain = |own| Gains::of([&series(92.0), &series(78.0), &series(29.0)], Some(14.0), own).unwrap().program;
+        let (bare, bounded) = (gain(0.0), gain(28.0));
+        assert!((bare.median - 92.0 / 43.0).abs() < 1e-9);
+        assert_eq!((bounded.median, bounded.ci_high), (bare.median, bare.ci_high));
+        assert!((bounded.ci_low - 92.0 / 71.0).abs() < 1e-9, "{bounded:?}");
     }
 
     #[test]
@@ -134,21 +153,21 @@ mod tests {
     fn rounds_that_only_one_of_them_has_do_not_count() {
         let program = series(&[80.0, 80.0, 80.0]);
         let arm = Series([(1, 25.0), (2, 25.0), (9, 1.0)].into());
-        assert_eq!(Gains::of(&program, &series(&[75.0; 3]), &arm, None).unwrap().rounds, 2);
-        assert_eq!(Gains::of(&program, &series(&[75.0; 3]), &Series::default(), None), None);
+        assert_eq!(Gains::of([&program, &series(&[75.0; 3]), &arm], None, 0.0).unwrap().rounds, 2);
+        assert_eq!(Gains::of([&program, &series(&[75.0; 3]), &Series::default()], None, 0.0), None);
     }
 
     #[test]
     fn rounds_in_which_the_arm_leaves_nothing_of_the_program_are_not_left_out() {
         let recorded = series(&[60.0, 60.0, 60.0, 60.0, 60.0, 90.0, 95.0]);
-        let gains = Gains::of(&series(&[80.0; 7]), &recorded, &series(&[5.0; 7]), None).unwrap();
+        let gains = Gains::of([&series(&[80.0; 7]), &recorded, &series(&[5.0; 7])], None, 0.0).unwrap();
         assert_eq!(gains.rounds, 7);
         assert!((gains.program.median - 80.0 / 25.0).abs() < 1e-9, "{gains:?}");
     }
 
     #[test]
     fn a_replay_that_takes_longer_than_its_program_gains_nothing() {
-        let gains = Gains::of(&series(&[10.0; 6]), &series(&[75.0; 6]), &series(&[25.0; 6]), None);
+        let gains = Gains::of([&series(&[10.0; 6]), &series(&[75.0; 6]), &series(&[25.0; 6])], None, 0.0);
         assert_eq!(gains, None);
     }
 }

@@ -1,7 +1,7 @@
 //! From gains to a verdict.
 
 use schema::{
-    Arm, Reading, State,
+    Arm, State,
     advice::{
         Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceVerdict, Effort, Grade, How, Settles,
         Switched, Unchecked,
@@ -30,6 +30,13 @@ const ALL: f64 = 0.98;
 /// A trace that lacks more says nothing.
 const LEAST_COVERAGE: f64 = 0.999;
 
+/// A program's own work takes longer after it waited for the device, because caches, TLB and clock went to others meanwhile: so
+/// many times its time in memory more, at most, where it waits before each piece of it. Of `sqlite3` it was 1.6 to 1.9 times
+/// (docs/ADVISE.md, "What it cannot see"). A replay has no such work.
+const SLOWER_AFTER_WAITS: f64 = 2.0;
+/// An arm that waits for the device so much more often, as a share of the accesses, has a caveat.
+const MORE_WAITS: f64 = 0.1;
+
 /// An arm that was replayed beside the recorded one.
 struct Candidate<'a> {
     arm: &'a Arm,
@@ -39,6 +46,8 @@ struct Candidate<'a> {
     widest: Estimate,
     /// By others it gains.
     elsewhere: bool,
+    /// How much more often it waits for the device than what was recorded, as a share of the accesses.
+    more_waits: f64,
     code: AdviceCode,
     because: AdviceReason,
     /// The program's own switch that does the same and gains too, and what it gains.
@@ -73,29 +82,53 @@ pub(super) fn judge(
     commands: &[CommandFinding],
 ) -> Advice {
     let advice = by_replays(found, checked, is_two_sided, commands);
-    let why_open = match advice.verdict {
-        AdviceVerdict::Unknown => advice.because.clone(),
-        AdviceVerdict::Switch | AdviceVerdict::NoDifference => Vec::new(),
-    };
     let gains = |it: &Switched| it.real.filter(|it| found.is_worth_it(it));
-    match of_most(advice.switched.iter(), |it| gains(it)).cloned() {
-        // What a replay cannot show, such as less work of the program's own, its switch does, whether or not the replay is the
-        // program.
-        Some(switched) if advice.verdict != AdviceVerdict::Switch => Advice {
-            verdict: AdviceVerdict::Switch,
-            to: switched.like,
-            code: AdviceCode::Unknown,
-            effort: Some(Effort::E0),
-            grade: Some(Grade::A),
-            program: switched.real,
-            because: [AdviceReason::SwitchAlone].into_iter().chain(why_open).collect(),
-            how: Some(How::Switch { line: switched.line }),
-            caveats: vec![AdviceCaveat::ThisMachine],
-            settles: None,
-            ..advice
-        },
-        _ => advice,
+    let Some(switched) = of_most(advice.switched.iter(), |it| gains(it)).cloned() else { return advice };
+    // What a replay cannot show, such as less work of the program's own, its switch does, whether or not the replay is the program.
+    let predicted = as_option(&advice);
+    let because = match (advice.verdict, &predicted) {
+        (AdviceVerdict::Unknown, _) => {
+            [AdviceReason::SwitchMeasured].into_iter().chain(advice.because.clone()).collect()
+        }
+        (AdviceVerdict::NoDifference, _) | (_, None) => vec![AdviceReason::SwitchAlone],
+        (AdviceVerdict::Switch, Some(predicted)) => {
+            let is_as_good =
+                gains(&switched).is_some_and(|it| it.ci_high * (1.0 + check::MOST) >= predicted.program.ci_low);
+            if predicted.grade == Grade::A || !is_as_good {
+                return advice;
+            }
+            vec![AdviceReason::SwitchAsGood]
+        }
+    };
+    Advice {
+        verdict: AdviceVerdict::Switch,
+        to: switched.like,
+        code: AdviceCode::Unknown,
+        effort: Some(Effort::E0),
+        grade: Some(Grade::A),
+        io: None,
+        program: switched.real,
+        because,
+        how: Some(How::Switch { line: switched.line }),
+        caveats: vec![AdviceCaveat::ThisMachine],
+        settles: None,
+        also: predicted.into_iter().chain(advice.also).collect(),
+        ..advice
     }
+}
+
+/// What a verdict advises, as one of several.
+fn as_option(of: &Advice) -> Option<AdviceOption> {
+    Some(AdviceOption {
+        to: of.to.clone()?,
+        code: of.code,
+        effort: of.effort?,
+        grade: of.grade?,
+        io_ns: of.io_ns,
+        io: of.io?,
+        program: of.program?,
+        how: of.how.clone()?,
+    })
 }
 
 fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, commands: &[CommandFinding]) -> Advice {
@@ -103,8 +136,9 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     let known = is_known(found);
     // What the replay of a part of its accesses takes bounds nothing.
     let share = found.share().filter(|_| known.is_ok());
-    // Of all that the share may be: there is no more than that to gain.
-    let bounded = share.map(|it| it.ci_high).filter(|it| *it < ALL);
+    // There is no more than that to gain.
+    let most_share = found.most_share(checked, commands).filter(|_| known.is_ok());
+    let bounded = most_share.filter(|it| *it < ALL);
     let mut advice = Advice {
         id: found.view().id,
         file: found.advised.file.clone(),
@@ -139,7 +173,7 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     if let Err(why) = known {
         return open(advice, why);
     }
-    if reading_at_most(found, commands).is_some_and(|it| it <= SMALL_SHARE) {
+    if found.reading_at_most(commands).is_some_and(|it| it <= SMALL_SHARE) {
         return no_difference(advice, AdviceReason::SmallShare { share: SMALL_SHARE });
     }
     if let Some(share) = hardly_longer(found) {
@@ -148,8 +182,8 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     if let Err(why) = is_checked(found, checked) {
         return open(advice, why);
     }
-    if let Some(share) = share.filter(|it| it.ci_high <= SMALL_SHARE) {
-        return no_difference(advice, AdviceReason::SmallShare { share: share.ci_high });
+    if let Some(share) = most_share.filter(|it| *it <= SMALL_SHARE) {
+        return no_difference(advice, AdviceReason::SmallShare { share });
     }
     let grade = if is_two_sided && found.advised.coverage >= 1.0 { Grade::B } else { Grade::C };
     let (in_advance, all): (Vec<Candidate>, Vec<Candidate>) =
@@ -158,8 +192,8 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
         all.iter().filter(|it| found.is_gain(it)).map(|it| (option(recorded, it, grade), it)).collect();
     advice.in_advance =
         in_advance.iter().filter(|it| found.is_gain(it)).map(|it| option(recorded, it, grade)).collect();
-    let contradicted = contradicted(found, &advice.switched, &options);
-    options.retain(|(it, _)| !contradicted.iter().any(|(arm, ..)| *arm == it.to));
+    let unconfirmed = unconfirmed(found, &advice.switched, &options);
+    options.retain(|(it, _)| !unconfirmed.iter().any(|(arm, _)| *arm == it.to));
     let is_apart = advice.switched.iter().any(is_apart);
     if is_apart {
         // The replay of one arm is not what the program does by it; that of another one may not be either.
@@ -170,7 +204,7 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
             let (chosen, candidate) = options.remove(at);
             advice.also = options.into_iter().map(|it| it.0).collect();
             advice.also.sort_by(|a, b| a.effort.cmp(&b.effort).then(b.program.median.total_cmp(&a.program.median)));
-            advice.caveats = caveats(found, candidate.arm, is_two_sided);
+            advice.caveats = caveats(found, candidate, is_two_sided);
             if is_apart {
                 advice.caveats.push(AdviceCaveat::SwitchApart);
             }
@@ -179,6 +213,7 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
                 code: chosen.code,
                 effort: Some(chosen.effort),
                 grade: Some(chosen.grade),
+                io_ns: chosen.io_ns,
                 io: Some(chosen.io),
                 program: Some(chosen.program),
                 because: vec![candidate.because.clone()],
@@ -187,10 +222,8 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
                 ..advice
             }
         }
-        None => match contradicted.into_iter().next() {
-            Some((arm, predicted, real)) => {
-                open(advice, (AdviceReason::SwitchContradicts { arm, predicted, real }, Settles::Reason))
-            }
+        None => match unconfirmed.into_iter().next() {
+            Some((_, why)) => open(advice, why),
             None => without_gain(found, advice, &all),
         },
     }
@@ -242,6 +275,13 @@ fn is_known(found: &Found) -> Result<(), Open> {
         return Err((AdviceReason::Incomplete { coverage: advised.coverage }, Settles::Reason));
     }
     let Some(program) = &found.program else { return Err((AdviceReason::RanOnce, Settles::WithoutOnce)) };
+    if let Some(partial) = found.observation(program.now).filter(|it| it.is_partial()) {
+        let why = match partial.incomplete.first() {
+            Some(why) => AdviceReason::NotAllSeen { why: why.clone() },
+            None => AdviceReason::Rings { rings: partial.rings },
+        };
+        return Err((why, Settles::Switch));
+    }
     if let Some(seen) = found.seen(program.now) {
         let ways = mechanism::ways(seen);
         match (ways.calls, ways.mappings) {
@@ -284,19 +324,10 @@ fn is_checked(found: &Found, checked: Option<&Checked>) -> Result<(), Open> {
 /// The share that its file can be of a program that takes hardly longer cold than cached, and whose replay takes hardly any
 /// time beside it. Then no difference shows whether the replay is the program, and none needs to.
 fn hardly_longer(found: &Found) -> Option<f64> {
-    let (program, cached) = (found.program_ns()?, found.in_memory.as_ref()?.program);
-    let longer = 1.0 - cached.ci_low / program.ci_high;
-    let most = longer.max(found.replayed_share()?.ci_high);
+    let (program, in_memory) = (found.program_ns()?, found.in_memory.as_ref()?);
+    let longer = 1.0 - in_memory.program.ci_low / program.ci_high;
+    let most = longer.max(found.replayed_share()?.ci_high).max(in_memory.most_ns / program.ci_low);
     (most <= SMALL_SHARE).then_some(most)
-}
-
-/// What reading is at most of the program's time, by its user time.
-fn reading_at_most(found: &Found, commands: &[CommandFinding]) -> Option<f64> {
-    let now = found.program.as_ref()?.now.id;
-    match &commands.iter().find(|it| it.id == now)?.time {
-        Reading::Value(time) => Some(time.reading_at_most),
-        Reading::Unavailable { .. } => None,
-    }
 }
 
 fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
@@ -316,8 +347,11 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
     let candidate = |cell: &&Cell<'a>| {
         let arm = cell.arm();
         let without_file = found.in_memory.as_ref().map(|it| it.without_file_ns());
-        let gains =
-            |view: &super::View| Gains::of(&program.times, &view.times, &Series::of(view.arm(arm)), without_file);
+        let more_waits = more_waits(found.view(), cell);
+        let own_ns = SLOWER_AFTER_WAITS * without_file.unwrap_or(0.0) * more_waits;
+        let gains = |view: &super::View| {
+            Gains::of([&program.times, &view.times, &Series::of(view.arm(arm))], without_file, own_ns)
+        };
         let all: Vec<Gains> = found.views.iter().filter_map(gains).collect();
         let least = all.iter().min_by(|a, b| a.program.median.total_cmp(&b.program.median)).copied()?;
         let switches = program.switches.iter().filter_map(|it| does_the_same(found, it, arm));
@@ -330,12 +364,21 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
             gains: shown.unwrap_or(least),
             widest: all.iter().map(|it| it.program).max_by(|a, b| a.ci_high.total_cmp(&b.ci_high))?,
             elsewhere: all.iter().any(|it| found.is_worth_it(&it.program)),
+            more_waits,
             code: rule.map_or(AdviceCode::Unknown, |it| it.0.code),
             because: rule.map_or(AdviceReason::ReplayAlone, |it| it.1.clone()),
             switch,
         })
     };
     found.view().arms.iter().filter(|it| it.arm() != recorded).filter_map(candidate).collect()
+}
+
+/// How much more often an arm gives up the processor than what was recorded, as a share of the accesses: in a replay that is a
+/// wait for the device. 0 where that was not counted.
+fn more_waits(view: &super::View, arm: &Cell) -> f64 {
+    let [recorded, arm] = [view.recorded, arm].map(|it| it.count("voluntary_switches"));
+    let more = arm.zip(recorded).map_or(0.0, |(arm, recorded)| (arm - recorded) / view.recorded.own.ops.max(1) as f64);
+    more.clamp(0.0, 1.0)
 }
 
 /// The command line of a switch that was seen to do what an arm does, and that gains.
@@ -391,20 +434,23 @@ fn is_less(a: Estimate, b: Estimate) -> bool {
     a.ci_high * (1.0 + check::MOST) < b.ci_low
 }
 
-/// Arms whose gain the program's own switch does not have, with both. Where another of its switches to that arm has it, nothing
-/// is contradicted.
-fn contradicted(
-    found: &Found,
-    switched: &[Switched],
-    options: &[(AdviceOption, &Candidate)],
-) -> Vec<(String, f64, f64)> {
+/// Arms whose gain the program's own switch to them does not show, and why they are open. What was measured stands before what
+/// was predicted. Where another of its switches to that arm gains, nothing is open.
+fn unconfirmed(found: &Found, switched: &[Switched], options: &[(AdviceOption, &Candidate)]) -> Vec<(String, Open)> {
     let of = |it: &Switched| {
         let of_arm =
             |(option, all): &&(AdviceOption, &Candidate)| Some(&option.to) == it.like.as_ref() && all.switch.is_none();
-        let option = options.iter().find(of_arm)?;
-        let (predicted, real) = (option.0.program, it.real?);
-        (is_less(real, predicted) && !found.is_worth_it(&real))
-            .then(|| (option.0.to.clone(), predicted.median, real.median))
+        let (option, _) = options.iter().find(of_arm)?;
+        let real = it.real.filter(|it| !found.is_worth_it(it))?;
+        let (arm, predicted) = (option.to.clone(), option.program.median);
+        let why = match is_less(real, option.program) {
+            true => (AdviceReason::SwitchContradicts { arm, predicted, real: real.median }, Settles::Reason),
+            false => {
+                let Estimate { ci_low, ci_high, .. } = real;
+                (AdviceReason::SwitchOpen { arm, predicted, ci_low, ci_high }, Settles::LargerBudget)
+            }
+        };
+        Some((option.to.clone(), why))
     };
     switched.iter().filter_map(of).collect()
 }
@@ -424,7 +470,8 @@ fn option(recorded: &Arm, it: &Candidate, grade: Grade) -> AdviceOption {
         }
         None => (effort, grade, how, it.gains.program),
     };
-    AdviceOption { to: it.arm.name.clone(), code: it.code, effort, grade, io: it.gains.io, program, how }
+    let Gains { io_ns, io, .. } = it.gains;
+    AdviceOption { to: it.arm.name.clone(), code: it.code, effort, grade, io_ns: Some(io_ns), io, program, how }
 }
 
 /// The least effort among those that are not proved to gain less than the best; of several the plainest that a rule explains.
@@ -445,8 +492,9 @@ fn best(options: &[(AdviceOption, &Candidate)], is_apart: bool) -> Option<usize>
     first.map(|it| it.0)
 }
 
-fn caveats(found: &Found, arm: &Arm, is_two_sided: bool) -> Vec<AdviceCaveat> {
-    let (from, advised) = (found.recorded(), found.advised);
+fn caveats(found: &Found, candidate: &Candidate, is_two_sided: bool) -> Vec<AdviceCaveat> {
+    let (from, advised, arm) = (found.recorded(), found.advised, candidate.arm);
+    let is_measured = candidate.switch.is_some();
     let threads = advised.pattern.threads;
     let (files, opens, whole) = advised.group.as_ref().map_or((1, 1, 0), |it| (it.files, it.opens, it.touched_whole));
     let all = [
@@ -458,6 +506,10 @@ fn caveats(found: &Found, arm: &Arm, is_two_sided: bool) -> Vec<AdviceCaveat> {
         (!is_two_sided, AdviceCaveat::OneSidedCheck),
         (advised.coverage < 1.0, AdviceCaveat::Incomplete { coverage: advised.coverage }),
         (threads > 1, AdviceCaveat::Threads { threads }),
+        (
+            candidate.more_waits > MORE_WAITS && !is_measured && found.in_memory.is_some(),
+            AdviceCaveat::MoreWaits { share: candidate.more_waits, slower: SLOWER_AFTER_WAITS },
+        ),
         (true, AdviceCaveat::ThisMachine),
     ];
     all.into_iter().filter(|it| it.0).map(|it| it.1).collect()

@@ -9,13 +9,13 @@ mod kind;
 mod rules;
 
 use schema::{
-    Arm, Condition, Consume, Fill, State, Workload,
+    Arm, Condition, Consume, Fill, Reading, State, Workload,
     advice::{Advice, AdviceSelfCheck},
     advised::Advised,
     distinct,
     findings::{CommandFinding, Estimate, Verdict},
     identity::ConditionId,
-    observation::Access,
+    observation::{Access, Observation},
 };
 
 use crate::{
@@ -32,25 +32,22 @@ pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<A
     let Some(advised) = run.record.advised.as_deref() else { return Default::default() };
     let starts = distinct(run.record.conditions.iter().map(Start::of));
     let found = |start: Start| Found::of(run, advised, start);
-    let cached: Vec<Found> = starts.into_iter().filter(|it| it.state == State::Cached).filter_map(found).collect();
+    let cached = starts.into_iter().filter(|it| it.state == State::Cached).filter_map(found);
+    let cached: Vec<(Found, Option<Checked>)> = cached.map(|it| it.checked(None)).collect();
     // A cold start is a sequential one, and what it takes longer than cached is due to the device, and not to folios.
-    let usual = cached.iter().find(|it| it.start.fill == Some(Fill::Sequential));
-    let cold = found(Start { state: State::Cold, fill: None })
-        .map(|cold| Found { in_memory: usual.and_then(InMemory::of), ..cold });
-    let check = |it: &Found| {
-        let now = it.program.as_ref()?.now;
-        let usual = usual.and_then(Found::times);
-        Some(Checked::of(it.start.state, run, [now, it.view().recorded], it.times()?, usual))
-    };
-    let all: Vec<(&Found, Option<Checked>)> = cold.iter().chain(&cached).map(|it| (it, check(it))).collect();
+    let usual = cached.iter().find(|it| it.0.start.fill == Some(Fill::Sequential));
+    let in_memory = usual.and_then(|(it, checked)| InMemory::of(it, it.most_share(checked.as_ref(), commands)));
+    let cold = found(Start { state: State::Cold, fill: None }).map(|it| Found { in_memory, ..it });
+    let cold = cold.map(|it| it.checked(usual.map(|it| &it.0)));
+    let all: Vec<&(Found, Option<Checked>)> = cold.iter().chain(&cached).collect();
     // What was checked on two sides in one state speaks for all.
     let is_two_sided = all.iter().filter_map(|it| it.1.as_ref()).any(Checked::passed_on_two_sides);
-    let is_asked = |it: &&(&Found, Option<Checked>)| {
+    let is_asked = |it: &&&(Found, Option<Checked>)| {
         let Start { state, fill } = it.0.start;
         advised.states.contains(&state)
             && (advised.fills.is_empty() || fill.is_none_or(|it| advised.fills.contains(&it)))
     };
-    let asked = || all.iter().filter(is_asked);
+    let asked = || all.iter().filter(is_asked).map(|(it, checked)| (it, checked));
     let advice = asked().map(|(it, checked)| judge::judge(it, checked.as_ref(), is_two_sided, commands)).collect();
     let checks = asked().filter_map(|(it, checked)| Some(it.finding(checked.as_ref()?)));
     (advice, checks.collect())
@@ -97,12 +94,16 @@ struct InMemory {
     replay_ns: f64,
     /// The least that the replay takes, however much it looks at.
     least: Estimate,
+    /// The most that the program may take to reach its file.
+    most_ns: f64,
 }
 
 impl InMemory {
-    fn of(cached: &Found) -> Option<InMemory> {
+    fn of(cached: &Found, most_share: Option<f64>) -> Option<InMemory> {
         let (replay, least) = (cached.view().times.middle()?, cached.least().times.middle()?);
-        Some(InMemory { program: cached.program_ns()?, replay_ns: replay.median, least })
+        let program = cached.program_ns()?;
+        let most_ns = (most_share? * program.ci_high).max(least.ci_high);
+        Some(InMemory { program, replay_ns: replay.median, least, most_ns })
     }
 
     /// What the program takes besides reaching its file.
@@ -110,7 +111,7 @@ impl InMemory {
         let (whole, least) = (self.program, self.least);
         Estimate {
             median: whole.median - least.median,
-            ci_low: whole.ci_low - least.ci_high,
+            ci_low: whole.ci_low - self.most_ns,
             ci_high: whole.ci_high - least.ci_low,
         }
     }
@@ -149,6 +150,15 @@ impl<'r, 'a> Found<'r, 'a> {
         Some(Found { run, advised, start, program, in_memory: None, views, noise })
     }
 
+    /// Held against the program; cold, beside what is usual in memory.
+    fn checked(self, usual: Option<&Found>) -> (Self, Option<Checked>) {
+        let checked = self.program.as_ref().zip(self.times()).map(|(program, times)| {
+            let cells = [program.now, self.view().recorded];
+            Checked::of(self.start.state, self.run, cells, times, usual.and_then(Found::times))
+        });
+        (self, checked)
+    }
+
     /// The one to go by.
     fn view(&self) -> &View<'r, 'a> {
         &self.views[0]
@@ -179,7 +189,27 @@ impl<'r, 'a> Found<'r, 'a> {
         self.program.as_ref()?.times.share_above(it.rest())
     }
 
-    /// The same, of the replay.
+    /// The most that the file may be of the program's time. What was checked from one side may be as much more as the program has
+    /// more of what it was checked by, and is no more than what is left by the program's user time.
+    fn most_share(&self, checked: Option<&Checked>, commands: &[CommandFinding]) -> Option<f64> {
+        if self.in_memory.is_some() {
+            return Some(self.share()?.ci_high);
+        }
+        let part = checked.and_then(Checked::part);
+        let by_check = part.map_or(1.0, |part| self.replayed_share().map_or(1.0, |it| it.ci_high / part));
+        Some(by_check.min(self.reading_at_most(commands).unwrap_or(1.0)))
+    }
+
+    /// What reading is at most of the program's time, by its user time.
+    fn reading_at_most(&self, commands: &[CommandFinding]) -> Option<f64> {
+        let now = self.program.as_ref()?.now.id;
+        match &commands.iter().find(|it| it.id == now)?.time {
+            Reading::Value(time) => Some(time.reading_at_most),
+            Reading::Unavailable { .. } => None,
+        }
+    }
+
+    /// As `share`, by the replay alone.
     fn replayed_share(&self) -> Option<Estimate> {
         self.least().times.over(&self.program.as_ref()?.times)
     }
@@ -190,7 +220,11 @@ impl<'r, 'a> Found<'r, 'a> {
     }
 
     fn seen(&self, cell: &Cell) -> Option<&'a Access> {
-        Some(&confounders::observation(self.run, cell)?.named)
+        Some(&self.observation(cell)?.named)
+    }
+
+    fn observation(&self, cell: &Cell) -> Option<&'a Observation> {
+        confounders::observation(self.run, cell)
     }
 
     fn finding(&self, checked: &Checked) -> AdviceSelfCheck {

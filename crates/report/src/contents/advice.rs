@@ -72,8 +72,9 @@ fn file(record: &Record) -> Option<Block> {
         bytes => format!(", read-ahead {}", number::bytes_glued(bytes as f64)),
     };
     let place = format!("on {}{read_ahead}", target.file_system);
+    let is_partial = record.observations.first().and_then(|it| it.seen.value()).is_some_and(|it| it.is_partial());
     let seen = match advised.coverage {
-        _ if matches!(advised.reach, Reach::UnseenMapping { .. }) => "not all accesses".to_string(),
+        _ if is_partial || matches!(advised.reach, Reach::UnseenMapping { .. }) => "not all accesses".to_string(),
         whole if whole >= 1.0 => "all accesses".to_string(),
         part => format!("{} of the accesses", trace::part(part)),
     };
@@ -101,7 +102,11 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
         (AdviceVerdict::Switch, Some(to), Some(io), Some(program)) => {
             let effort = of.effort.map(|it| format!(", effort{GLUE}{it:?}")).unwrap_or_default();
             let grade = of.grade.map(|it| format!(", grade{GLUE}{}", words::grade(it))).unwrap_or_default();
-            add(verdict, format!("{}: {}{effort}{grade}", short(to), words::gain(of, io, program)), Paint::Good);
+            add(
+                verdict,
+                format!("{}: {}{effort}{grade}", short(to), words::gain(of, of.io_ns, io, program)),
+                Paint::Good,
+            );
             if let Some(how) = &of.how {
                 add("", crate::words::how(how), Paint::Plain);
             }
@@ -132,7 +137,7 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
 }
 
 fn option(of: &Advice, it: &AdviceOption) -> String {
-    let gain = words::gain(of, &it.io, &it.program);
+    let gain = words::gain(of, it.io_ns, &it.io, &it.program);
     format!("{}: {gain}, effort{GLUE}{:?}, grade{GLUE}{}", short(&it.to), it.effort, words::grade(it.grade))
 }
 

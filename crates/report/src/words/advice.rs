@@ -97,16 +97,33 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         AdviceReason::Incomplete { coverage } => {
             format!("the trace has only {} of the program's accesses", part(*coverage))
         }
+        AdviceReason::Rings { rings } => format!(
+            "the program set up {} (io_uring or Linux AIO), and what it reads through them is not seen",
+            count(*rings, "ring", "rings")
+        ),
+        AdviceReason::NotAllSeen { why } => format!("not all that the program does was seen: {why}"),
         AdviceReason::RanOnce => "the program was run for the recording alone (--once)".into(),
         AdviceReason::OtherReach => "the program reached the file otherwise than the trace says".into(),
         AdviceReason::SwitchAlone => {
             "the program's own switch gains and no replay does: it changes more than how the file is reached".into()
+        }
+        AdviceReason::SwitchAsGood => {
+            "the program's own switch was measured, and gains no less than what a replay says of another method".into()
+        }
+        AdviceReason::SwitchMeasured => {
+            "the program's own switch was measured and gains; what a replay would gain is not known".into()
         }
         AdviceReason::SwitchContradicts { arm, predicted, real } => format!(
             "the replay of {} says {}, and the program's own switch to it makes it {}",
             short(arm),
             number::times_faster(*predicted),
             number::times_faster(*real)
+        ),
+        AdviceReason::SwitchOpen { arm, predicted, ci_low, ci_high } => format!(
+            "the replay of {} says {}, and the program's own switch to it makes it between {ci_low:.2} and {ci_high:.2} times \
+             as fast, which leaves it open",
+            short(arm),
+            number::times_faster(*predicted),
         ),
     }
 }
@@ -198,6 +215,11 @@ pub fn advice_caveat(of: &AdviceCaveat) -> String {
         AdviceCaveat::Threads { threads } => {
             format!("the program used {} threads, and the replay has one", thousands(*threads))
         }
+        AdviceCaveat::MoreWaits { share, slower } => format!(
+            "it waits for the device at {} more of the accesses than now, and own work takes longer after a wait, which a \
+             replay does not show: the low end of the interval allows for {slower:.0} times its time more",
+            percent(*share)
+        ),
     }
 }
 
@@ -238,14 +260,13 @@ fn from_start(of: &Advice) -> String {
 }
 
 /// What an arm gains: `I/O 78 ms -> 29 ms, program 80 ms -> 31 ms [28, 36], effort E1, grade B`.
-pub(crate) fn gain(of: &Advice, io: &Estimate, program: &Estimate) -> String {
+pub(crate) fn gain(of: &Advice, io_ns: Option<Estimate>, io: &Estimate, program: &Estimate) -> String {
     let after = |now: Option<Estimate>, ratio: &Estimate| {
         let now = now?.median;
         let after = Estimate { median: now / ratio.median, ci_low: now / ratio.ci_high, ci_high: now / ratio.ci_low };
         Some((number::duration_glued(now), after))
     };
-    let of_io =
-        after(of.io_ns, io).map(|(now, after)| format!("I/O {now} -> {}", number::duration_glued(after.median)));
+    let of_io = after(io_ns, io).map(|(now, after)| format!("I/O {now} -> {}", number::duration_glued(after.median)));
     let of_program = after(of.program_ns, program)
         .map(|(now, after)| format!("program {now} -> {}", number::duration_interval(&after)));
     [of_io, of_program].into_iter().flatten().collect::<Vec<String>>().join(", ")

@@ -96,6 +96,7 @@ pub(crate) fn advised() -> Run {
         code: AdviceCode::M1,
         effort,
         grade,
+        io_ns: Some(estimate(75.4e6, 0.02)),
         io: estimate(2.69, 0.02),
         program: estimate(2.58, 0.05),
         how,

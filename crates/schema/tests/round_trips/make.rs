@@ -371,7 +371,7 @@ makes! {
             id, file, files, state, fill, verdict, to, code, effort, grade, io, program, because, how, caveats, settles, program_ns, io_ns,
             share, faster_at_most, also, in_advance, switched,
         }
-        AdviceOption { to, code, effort, grade, io, program, how }
+        AdviceOption { to, code, effort, grade, io_ns, io, program, how }
         Switched { arm, line, cell, ns, real, like, predicted, reason }
         AdviceSelfCheck { id, file, state, fill, by, program, replay, off, passed, why }
         Estimate { median, ci_low, ci_high }
@@ -563,10 +563,15 @@ makes! {
             PagesUnseen { why },
             MixedReach,
             Incomplete { coverage },
+            Rings { rings },
+            NotAllSeen { why },
             RanOnce,
             OtherReach,
             SwitchAlone,
+            SwitchAsGood,
+            SwitchMeasured,
             SwitchContradicts { arm, predicted, real },
+            SwitchOpen { arm, predicted, ci_low, ci_high },
         }
         Settles { LargerBudget, Switch, BothStates, WithoutOnce, ExactRecording, Reason }
         Unchecked { NeedsBothStates, NoColdTime, NoReading }
@@ -576,6 +581,7 @@ makes! {
         }
         AdviceCaveat {
             TowardsMapping, TowardsCalls, ThisMachine, WholePages, OneSidedCheck, Incomplete { coverage }, SwitchApart, Threads { threads },
+            MoreWaits { share, slower },
             TouchedWhole { files }, OpenedAgain { opens, files },
         }
         CheckedBy { ColdLessCached, SystemTime, Faults }
