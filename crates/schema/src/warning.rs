@@ -68,6 +68,12 @@ pub enum Warning {
         times: f64,
         block_bytes: u64,
     },
+    /// A loop that adds bytes one by one took so many times as long over a mapping as over a buffer that a call fills, with the
+    /// call.
+    SlowLoops {
+        times: f64,
+        block_bytes: u64,
+    },
     /// Other processes used the disk during the passes.
     DiskShared {
         device: Option<String>,

@@ -5,7 +5,7 @@ pub(crate) mod cpu_cache;
 pub(crate) mod traps;
 
 use schema::{
-    Record, State,
+    Consume, Record, State,
     findings::{NoiseFloor, StateNoise},
     unit_cost::CalibrationPoint,
     warning::Warning,
@@ -22,6 +22,8 @@ const STEAL: f64 = 0.02;
 
 /// What the place of a buffer may matter without being worth a warning.
 const SLOW_BUFFERS: f64 = 1.5;
+/// A processor that fetches ahead of a loop makes a mapping no slower than a buffer.
+const SLOW_LOOPS: f64 = 1.25;
 
 /// The kernel's default read-ahead; a few times more or less is another machine as far as cold reads are concerned.
 const READ_AHEAD_BYTES: u64 = 128 * 1024;
@@ -42,6 +44,7 @@ pub(crate) fn of_run(run: &Run, noise_floor: &NoiseFloor, noise_floors: &[StateN
         loose_throttle(run),
         half_calibrated(record),
         slow_buffers(record),
+        slow_loops(record),
     ]
     .into_iter()
     .flatten()
@@ -123,24 +126,36 @@ fn touched_bytes(cell: &Cell) -> u64 {
     ahead.sum::<u64>().saturating_add(window.bytes)
 }
 
-/// What was not calibrated is not explained, and predicted from less.
 /// Of the same blocks, read into a buffer at a page and into one as of malloc(3).
 fn slow_buffers(record: &Record) -> Option<Warning> {
+    let (times, block_bytes) = slower_than_read(record, |it| it.arm == "native/pread+malloc")?;
+    (times > SLOW_BUFFERS).then_some(Warning::SlowBuffers { times, block_bytes })
+}
+
+/// Of bytes that are added one by one, in a mapping and in a buffer.
+fn slow_loops(record: &Record) -> Option<Warning> {
+    let (times, block_bytes) =
+        slower_than_read(record, |it| it.arm == "native/mmap" && it.consume == Consume::SumBytes)?;
+    (times > SLOW_LOOPS).then_some(Warning::SlowLoops { times, block_bytes })
+}
+
+/// How many times as long a point of a calibration takes as the same blocks read by calls, and how large they are.
+fn slower_than_read(record: &Record, is_it: impl Fn(&CalibrationPoint) -> bool) -> Option<(f64, u64)> {
     let points = &record.calibration.value()?.points;
-    let displaced = points.iter().find(|it| it.arm == "native/pread+malloc")?;
+    let point = points.iter().find(|it| is_it(it))?;
     let is_alike = |it: &&CalibrationPoint| {
         let of = |it: &CalibrationPoint| (it.workload, it.consume, it.state, it.fill, it.block_bytes, it.range_bytes);
-        it.arm == "native/pread" && of(it) == of(displaced)
+        it.arm == "native/pread" && of(it) == of(point)
     };
     let each = |it: &CalibrationPoint| {
         let took = it.passes.iter().map(|pass| pass.phases.work_ns as f64 / it.ops.max(1) as f64);
         SortedValues::new(took.collect()).map(|it| it.median())
     };
-    let times = each(displaced)? / each(points.iter().find(is_alike)?)?;
-    let block_bytes = displaced.block_bytes;
-    (times.is_finite() && times > SLOW_BUFFERS).then_some(Warning::SlowBuffers { times, block_bytes })
+    let times = each(point)? / each(points.iter().find(is_alike)?)?;
+    times.is_finite().then_some((times, point.block_bytes))
 }
 
+/// What was not calibrated is not explained, and predicted from less.
 fn half_calibrated(record: &Record) -> Option<Warning> {
     let calibration = record.calibration.value()?;
     let first_missing = calibration.missing.first()?.clone();

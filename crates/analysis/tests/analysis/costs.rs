@@ -369,6 +369,33 @@ fn a_processor_that_copies_slowly_to_where_malloc_has_its_buffers_is_warned_of()
 }
 
 #[test]
+fn a_processor_that_fetches_little_ahead_of_a_loop_over_a_mapping_is_warned_of() {
+    let warned = |times: f64| {
+        let mut lab = lab(&both_states("64 KiB"), |_, ns| ns);
+        let mut calibration = WORLD.calibration();
+        let scanned = |it: &&CalibrationPoint| {
+            (it.arm.as_str(), it.workload, it.consume, it.state)
+                == ("native/pread", Workload::Scan, Consume::Touch, State::Mapped)
+        };
+        let point = calibration.points.iter().find(scanned).unwrap().clone();
+        for (arm, times) in [("native/pread", 1.0), ("native/mmap", times)] {
+            let mut point = CalibrationPoint { arm: arm.into(), consume: Consume::SumBytes, ..point.clone() };
+            let slow = |ns: u64| (ns as f64 * times) as u64;
+            point.passes.iter_mut().for_each(|it| it.phases.work_ns = slow(it.phases.work_ns));
+            calibration.points.push(point);
+        }
+        lab.record.calibration = Reading::Value(calibration);
+        let slow = |it: &Warning| match it {
+            Warning::SlowLoops { times, .. } => Some(*times),
+            _ => None,
+        };
+        lab.analyze().warnings.iter().find_map(slow)
+    };
+    assert_eq!(warned(0.9), None);
+    assert!((warned(2.0).unwrap() - 2.0).abs() < 0.1);
+}
+
+#[test]
 fn a_fill_that_was_not_calibrated_has_no_prediction_and_no_account() {
     let mut lab = lab(&[Condition { fill: Some(Fill::Random), ..scan("4 KiB", State::Cached) }], |_, ns| ns);
     let accounts = |lab: &Lab| lab.analyze().costs.unwrap().breakdowns.len();

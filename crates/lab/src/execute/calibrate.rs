@@ -105,7 +105,7 @@ impl Points {
 /// span; `window` is how much the device reads ahead, `None` in memory.
 fn points(range_bytes: u64, window: Option<u64>) -> Vec<CalibrationPoint> {
     use {
-        Consume::{Sum, Touch},
+        Consume::{Sum, SumBytes, Touch},
         State::{AsIs, Cached, Cold, Mapped},
         Workload::{Random, Scan},
     };
@@ -141,6 +141,9 @@ fn points(range_bytes: u64, window: Option<u64>) -> Vec<CalibrationPoint> {
     add("mmap", Scan, Touch, Mapped, middle, whole);
     // Whether the place of a buffer matters on this processor: a block of BLOCKS, so that it is known of a buffer at a page.
     add("pread+malloc", Scan, Touch, Mapped, OF_MALLOC, whole);
+    // Whether a loop with few cache lines in flight waits for a mapping, where it does not for a buffer that a call has just written.
+    add("pread", Scan, SumBytes, Mapped, middle, whole);
+    add("mmap", Scan, SumBytes, Mapped, middle, whole);
     add("pread", Scan, Touch, Cached, (middle.0, 1), whole);
     for part in [whole / 32, whole / 8, whole] {
         add("mmap", Scan, Touch, Cached, (middle.0, part / middle.0), part);

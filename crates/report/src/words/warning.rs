@@ -62,6 +62,13 @@ pub fn warning(warning: &Warning) -> String {
             times(*slower),
             size(*block_bytes as f64)
         ),
+        Warning::SlowLoops { times: slower, block_bytes } => format!(
+            "this processor fetches few cache lines ahead of a loop: one that adds bytes one by one takes {} longer in a mapping \
+             than with read calls ({} at a time), although no page is missing. The loops here are as fast as memory; \
+             --consume sum-bytes measures a slow one",
+            times(*slower),
+            size(*block_bytes as f64)
+        ),
         Warning::DiskShared { device, passes, read_bytes, written_bytes, own_bytes } => {
             let foreign = [(*read_bytes, "read"), (*written_bytes, "written")];
             let foreign: Vec<String> =
@@ -155,6 +162,7 @@ pub(crate) fn topic(warning: &Warning) -> &'static str {
         Warning::ThrottleExceeded { .. } => "I/O throttle",
         Warning::HalfCalibrated { .. } => "unit costs",
         Warning::SlowBuffers { .. } => "place of buffers",
+        Warning::SlowLoops { .. } => "loops over mappings",
         Warning::DiskShared { .. } => "shared disk",
         Warning::AtTheCeiling { .. } => "device ceiling",
         Warning::PagesLeft { .. } => "pages left the cache",

@@ -524,6 +524,7 @@ makes! {
             ThrottleExceeded { arm, label, allowed_bytes_per_s, bytes_per_s },
             HalfCalibrated { calibrated, all, first_missing },
             SlowBuffers { times, block_bytes },
+            SlowLoops { times, block_bytes },
             DiskShared { device, passes, read_bytes, written_bytes, own_bytes },
             AtTheCeiling { arm, label, share, more },
             PagesLeft { lost, passes, most_pages },
