@@ -54,6 +54,8 @@ const FACTOR: u64 = 2;
 /// Why that cannot be decided.
 fn is_more([called, mapped]: &[WrittenBack; 2]) -> Result<bool, &'static str> {
     match mapped.folio_bytes {
+        // Both were synced, so something of them was written.
+        _ if called.bytes.min(mapped.bytes) == 0 => Err("the disk does not count what is written to it"),
         _ if mapped.bytes >= called.bytes.saturating_mul(FACTOR) => Ok(true),
         None => Err("the sizes of folios are not seen here, and folios of one page would explain the same"),
         Some(folio) if folio <= sys::page_bytes() => {
@@ -137,5 +139,13 @@ mod tests {
         assert_eq!(is_more(page, page + 1, large), None);
         assert_eq!(is_more(page, page, Some(page)), None);
         assert_eq!(is_more(page, page, None), None);
+    }
+
+    #[test]
+    fn a_disk_that_counts_nothing_decides_nothing() {
+        for bytes in [[0, 0], [0, 4096], [4096, 0]] {
+            let stores = bytes.map(|bytes| WrittenBack { bytes, folio_bytes: Some(64 * sys::page_bytes()) });
+            assert!(is_more(&stores).is_err(), "{bytes:?}");
+        }
     }
 }
