@@ -226,8 +226,10 @@ fn counters_of_v1_and_v2_mean_the_same() {
     let machine = Machine::v1();
     let cgroup = Cgroup::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap();
     let group = "sys/fs/cgroup/memory/session/one/faultline-77-0";
-    let stat = "cache 31485952\nrss 135168\nrss_huge 0\nmapped_file 4096\ndirty 8192\npgfault 217\npgmajfault 94\nworkingset_refault_anon 0\n\
-                workingset_refault_file 6618\ntotal_cache 1\ntotal_rss 1\n";
+    // Of the group alone, and with those below it, as v2 has it.
+    let stat = "cache 1\nrss 1\nmapped_file 1\ndirty 1\npgfault 1\npgmajfault 1\nworkingset_refault_file 1\n\
+                total_cache 31485952\ntotal_rss 135168\ntotal_rss_huge 0\ntotal_mapped_file 4096\ntotal_dirty 8192\n\
+                total_workingset_refault_anon 0\ntotal_workingset_refault_file 6618\ntotal_pgfault 217\ntotal_pgmajfault 94\n";
     machine.write(&format!("{group}/memory.stat"), stat);
     machine.write(&format!("{group}/memory.usage_in_bytes"), "33000000\n");
     machine.write(&format!("{group}/memory.max_usage_in_bytes"), "33554432\n");

@@ -44,21 +44,22 @@ pub(super) fn release(group: &Path, device: &str) {
 }
 
 pub(super) fn memory(group: &Path) -> Memory {
-    // Not the `total_` fields: a cgroup has no groups below it.
     let stat = get(group, "memory.stat").unwrap_or_default();
     let control = get(group, "memory.oom_control").unwrap_or_default();
+    // With the groups below it, as its usage is, and as v2 counts everything.
+    let total = |name: &str| field(&stat, &format!("total_{name}"));
     Memory {
         used_bytes: number(group, "memory.usage_in_bytes"),
         peak_bytes: number(group, "memory.max_usage_in_bytes"),
-        file_bytes: field(&stat, "cache"),
-        anonymous_bytes: field(&stat, "rss"),
-        mapped_bytes: field(&stat, "mapped_file"),
-        dirty_bytes: field(&stat, "dirty"),
-        writeback_bytes: field(&stat, "writeback"),
-        faults: field(&stat, "pgfault"),
-        major_faults: field(&stat, "pgmajfault"),
+        file_bytes: total("cache"),
+        anonymous_bytes: total("rss"),
+        mapped_bytes: total("mapped_file"),
+        dirty_bytes: total("dirty"),
+        writeback_bytes: total("writeback"),
+        faults: total("pgfault"),
+        major_faults: total("pgmajfault"),
         // One field for both kinds before Linux 5.9.
-        refaulted_pages: field(&stat, "workingset_refault_file").or_else(|| field(&stat, "workingset_refault")),
+        refaulted_pages: total("workingset_refault_file").or_else(|| total("workingset_refault")),
         limit_hits: number(group, "memory.failcnt"),
         out_of_memory_kills: field(&control, "oom_kill"),
     }
