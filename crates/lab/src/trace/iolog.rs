@@ -1,4 +1,5 @@
-//! A log of fio (`write_iolog`), versions 2 and 3, and back to version 3. Version 3 has a time before each entry.
+//! A log of fio (`write_iolog`), versions 2 and 3, and back to version 3. Version 3 has a time before each entry. Each job
+//! writes a log of its own, and a job is one thread.
 
 use std::io::BufRead;
 
@@ -32,7 +33,7 @@ pub(super) fn parse(version: u32, lines: &mut Lines<impl BufRead>, found: &mut F
                 let (offset, bytes) = (number(words.next())?, number(words.next())?);
                 match bytes {
                     0 => found.left_out.at_end += 1,
-                    _ => found.read(path, offset, bytes)?,
+                    _ => found.read(None, path, offset, bytes)?,
                 }
             }
             "write" | "trim" => {

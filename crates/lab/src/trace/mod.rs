@@ -182,6 +182,8 @@ struct Found<'a> {
     /// Those that are meant.
     files: Vec<TracedFile>,
     by_path: HashMap<String, u32>,
+    /// Those that read, by their numbers in the log.
+    threads: HashMap<u64, u32>,
     accesses: Vec<Access>,
     left_out: LeftOut,
     /// Some of the other files that were read.
@@ -220,12 +222,15 @@ impl Found<'_> {
         self.only.is_empty() || self.only.iter().any(|it| it == path)
     }
 
-    fn read(&mut self, path: &str, offset: u64, bytes: u64) -> Result<(), Wrong> {
+    /// `thread`: its number in the log. What has none is of the only thread that there was, which may have one later.
+    fn read(&mut self, thread: Option<u64>, path: &str, offset: u64, bytes: u64) -> Result<(), Wrong> {
         let Some(file) = self.read_of(path)? else { return Ok(()) };
         if self.accesses.len() as u64 == ACCESSES_MAX {
             return Err(Wrong::TooMany);
         }
-        self.accesses.push(Access::call(file, offset, bytes));
+        let next = self.threads.len() as u32;
+        let thread = thread.map_or(0, |it| *self.threads.entry(it).or_insert(next));
+        self.accesses.push(Access { thread, ..Access::call(file, offset, bytes) });
         Ok(())
     }
 

@@ -152,6 +152,10 @@ fn prefix(line: &str) -> (u64, &str) {
     }
 }
 
+fn numbered(thread: u64) -> Option<u64> {
+    (thread != 0).then_some(thread)
+}
+
 /// One call, whole. Whether it looks like one.
 fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Found) -> Result<bool, Wrong> {
     let Some((name, rest)) = text.split_once('(') else { return Ok(false) };
@@ -246,7 +250,7 @@ fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Foun
                 (true, _) => found.left_out.writes += 1,
                 (false, _) if given == 0 => found.left_out.at_end += 1,
                 (false, None) => found.unplaced(&path)?,
-                (false, Some(offset)) => found.read(&path, offset, given)?,
+                (false, Some(offset)) => found.read(numbered(thread), &path, offset, given)?,
             }
         }
         _ => {}
@@ -298,7 +302,7 @@ fn between(
         match begin(&from) {
             _ if given == 0 => found.left_out.at_end += 1,
             None => found.unplaced(&from.1)?,
-            Some(offset) => found.read(&from.1, offset, given)?,
+            Some(offset) => found.read(numbered(thread), &from.1, offset, given)?,
         }
     }
     if is_file(&to.1) {

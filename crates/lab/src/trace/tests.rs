@@ -176,6 +176,23 @@ fn threads_of_one_process_have_the_descriptors_of_each_other() {
 }
 
 #[test]
+fn accesses_have_the_threads_that_made_them_numbered_as_they_began_to_read_what_is_meant() {
+    let log = |threads: &[&str], path: &str| -> String {
+        threads.iter().map(|it| format!("{it}pread64(3<{path}>, \"x\", 10, 0) = 10\n")).collect()
+    };
+    let threads = |log: &str| -> Vec<u32> {
+        let imported = import(log.as_bytes(), &["/d/a".into()]).unwrap();
+        imported.accesses.iter().map(|it| it.thread).collect()
+    };
+    let other = log(&["4710 "], "/d/other");
+    assert_eq!(threads(&(other + &log(&["4712 ", "4711 ", "4712 ", "4713 "], "/d/a"))), [0, 1, 0, 2]);
+    let sent = "4711 sendfile(9<socket:[7]>, 3</d/a>, [0] => [10], 10) = 10\n";
+    assert_eq!(threads(&(log(&["4712 "], "/d/a") + sent)), [0, 1]);
+    // As long as there is one thread, strace does not say its number.
+    assert_eq!(threads(&log(&["", "[pid 4711] ", "[pid 4712] ", ""], "/d/a")), [0, 0, 1, 0]);
+}
+
+#[test]
 fn what_is_wrong_with_a_log_is_said_with_its_line_and_with_what_to_try() {
     let says = |log: &str, words: &[&str]| {
         let mistake = of(log).unwrap_err().to_string();
