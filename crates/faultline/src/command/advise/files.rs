@@ -22,8 +22,6 @@ const SMALL: f64 = 0.01;
 const MOST: f64 = 0.5;
 /// Of the bytes of files that are reached alike: a folder with less does not have them all.
 const NEARLY_ALL: f64 = 0.99;
-/// A hint that fewer of the files got is an exception.
-const USUAL_HINT: f64 = 0.5;
 /// Lengths of accesses that a record has; of more, neighbours are taken together.
 const SIZES: usize = 64;
 
@@ -174,7 +172,6 @@ pub(super) fn together(
     let accesses = with_whole(own, &is_whole, |at| files[at].0);
     let mut counts = observation::Access::default();
     table.iter().filter_map(|it| it.counts.as_ref()).for_each(|it| counts.add(it));
-    counts.hints.retain(|_, times| *times as f64 >= USUAL_HINT * table.len() as f64);
     let unseen = table.iter().zip(&is_whole).find(|(it, whole)| maps && !**whole && it.exact == Exact::None);
     let reach = match unseen {
         Some((it, _)) => Reach::UnseenMapping { why: why_unseen(it) },

@@ -53,6 +53,9 @@ const ARM_OF_ONE_FILE: &str = "uring";
 const ALIGNED_ARM: &str = "direct";
 const ALIGNMENT: u64 = 4096;
 
+/// What is done to fewer of the openings, or of the mappings, is an exception, and not what the command does.
+const USUAL: f64 = 0.5;
+
 /// Other files that a record names.
 const OTHERS: usize = 20;
 
@@ -463,7 +466,7 @@ fn recorded(counts: Option<&Access>, pattern: &Pattern, reach: &Reach) -> String
 }
 
 fn calls(counts: &Access) -> String {
-    if counts.opens_direct > 0 {
+    if is_usual(counts.opens_direct, counts.opens) {
         return "direct".into();
     }
     let positioned = |name: &str| matches!(name, "read" | "readv");
@@ -476,21 +479,35 @@ fn calls(counts: &Access) -> String {
             .fold(0, u64::saturating_add)
     };
     let method = if bytes(true) > bytes(false) { "read" } else { "pread" };
-    format!("{method}{}", advice(counts, "posix_fadvise(POSIX_FADV"))
+    format!("{method}{}", advice(counts, "posix_fadvise(POSIX_FADV", counts.opens))
 }
 
-/// The option of an arm that gives the same advice.
-fn advice(counts: &Access, call: &str) -> &'static str {
-    let hinted = |hint: &str| counts.hints.contains_key(&format!("{call}_{hint})"));
+/// Whether so many of all are most of them. A descriptor that the command was started with was opened by nobody.
+fn is_usual(times: u64, all: u64) -> bool {
+    times > 0 && times as f64 >= USUAL * all as f64
+}
+
+fn hinted_times(counts: &Access, hint: &str) -> u64 {
+    counts.hints.get(hint).copied().unwrap_or(0)
+}
+
+/// The option of an arm that gives the same advice, for so many openings or mappings.
+fn advice(counts: &Access, call: &str, all: u64) -> &'static str {
+    let is_given = |hint: &str| is_usual(hinted_times(counts, &format!("{call}_{hint})")), all);
     let advice = [("RANDOM", "+random"), ("SEQUENTIAL", "+sequential"), ("WILLNEED", "+willneed")];
-    advice.into_iter().find(|it| hinted(it.0)).map_or("", |it| it.1)
+    advice.into_iter().find(|it| is_given(it.0)).map_or("", |it| it.1)
 }
 
 fn mapping(counts: &Access) -> String {
-    let advice = advice(counts, "madvise(MADV");
+    let [populated, others] = [true, false].map(|populate| {
+        let alike = counts.mappings.iter().filter(|it| it.populate == populate);
+        alike.map(|it| it.count).fold(0, u64::saturating_add)
+    });
+    let all = populated.saturating_add(others);
+    let advice = advice(counts, "madvise(MADV", all);
     let populate = match () {
-        () if counts.mappings.iter().any(|it| it.populate) => "+map-populate",
-        () if counts.hints.contains_key("madvise(MADV_POPULATE_READ)") => "+populate-read",
+        () if is_usual(populated, all) => "+map-populate",
+        () if is_usual(hinted_times(counts, "madvise(MADV_POPULATE_READ)"), all) => "+populate-read",
         () => "",
     };
     format!("mmap{advice}{populate}")
@@ -604,7 +621,37 @@ fn outcome(measured: &RunResult) -> Exit {
 
 #[cfg(test)]
 mod tests {
+    use schema::observation::MappingCount;
+
     use super::*;
+
+    #[test]
+    fn what_one_of_many_openings_or_mappings_is_given_is_not_what_the_command_does() {
+        let hints = |hint: &str, times: u64| [(hint.to_string(), times)].into();
+        for (times, calls_are, maps_are) in [(1, "pread", "mmap"), (5, "pread+random", "mmap+random")] {
+            let mut opened = Access { opens: 10, ..Access::default() };
+            opened.count_call("pread64", 4096, 4096, false);
+            opened.hints = hints("posix_fadvise(POSIX_FADV_RANDOM)", times);
+            assert_eq!(calls(&opened), calls_are);
+            let mut mapped = Access::default();
+            mapped.count_mapping(&MappingCount { count: 10, bytes: 10 << 20, ..MappingCount::default() });
+            mapped.hints = hints("madvise(MADV_RANDOM)", times);
+            assert_eq!(mapping(&mapped), maps_are);
+            mapped.hints = hints("madvise(MADV_POPULATE_READ)", times);
+            assert_eq!(mapping(&mapped), if times == 1 { "mmap" } else { "mmap+populate-read" });
+            opened.opens_direct = times;
+            assert_eq!(calls(&opened), if times == 1 { "pread" } else { "direct" });
+            let populated =
+                MappingCount { populate: true, count: times, bytes: times << 20, ..MappingCount::default() };
+            let mut some = Access::default();
+            some.count_mapping(&MappingCount { count: 5, bytes: 5 << 20, ..MappingCount::default() });
+            some.count_mapping(&populated);
+            assert_eq!(mapping(&some), if times == 1 { "mmap" } else { "mmap+map-populate" });
+        }
+        // Nobody opened what the command was started with.
+        let inherited = Access { hints: hints("posix_fadvise(POSIX_FADV_SEQUENTIAL)", 1), ..Access::default() };
+        assert_eq!(calls(&inherited), "pread+sequential");
+    }
 
     #[test]
     fn a_file_that_is_written_right_after_a_moment_is_seen_to_have_changed() {
