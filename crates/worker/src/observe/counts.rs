@@ -7,7 +7,7 @@ use schema::{
     observation::{self, FILES_MAX, FileAccess, MappingCount, Means, Observation},
 };
 
-use sys::follow::Opened;
+use sys::follow::{CALLS, Does, Opened};
 
 use super::access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Sink, Via};
 
@@ -33,6 +33,17 @@ pub(super) struct Program {
     pub remarks: BTreeSet<String>,
 }
 
+impl Program {
+    /// So many writes were made that the model was not told of. Those at the position of a file move what is read there.
+    pub(super) fn lacks_writes(&mut self, writes: u64, counts: &Counts) {
+        if writes > 0 && counts.reads_where_writes_move() {
+            self.incomplete.insert(format!(
+                "{writes} writes are missing, so where files that were open for reading and writing were read is not known"
+            ));
+        }
+    }
+}
+
 impl Counts {
     pub(super) fn new(named: impl IntoIterator<Item = Identity>) -> Counts {
         Counts {
@@ -47,6 +58,16 @@ impl Counts {
     /// What was done to each file so far, in the order in which they were seen.
     pub(super) fn files(&self) -> &[FileAccess] {
         &self.files
+    }
+
+    /// Whether a file that may be written to was read at its position.
+    fn reads_where_writes_move(&self) -> bool {
+        let moves = |name: &String| {
+            let call = CALLS.iter().find(|it| it.name == name);
+            call.is_some_and(|it| matches!(it.does, Does::Read { offset: None, .. } | Does::Transfer { .. }))
+        };
+        let written = self.files.iter().map(|it| &it.access).filter(|it| it.opens_for_writing > 0);
+        written.flat_map(|it| it.calls.keys()).any(moves)
     }
 
     /// The result.

@@ -403,6 +403,24 @@ fn after_a_write_that_may_append_the_position_is_not_known_until_the_next_seek()
 }
 
 #[test]
+fn writes_that_are_missing_are_said_where_they_move_what_is_read() {
+    for (flags, read, writes, is_said) in [
+        (libc::O_RDWR, "read", 9, true),
+        (libc::O_RDWR, "read", 0, false),
+        (libc::O_RDWR, "pread64", 9, false),
+        (libc::O_RDONLY, "read", 9, false),
+    ] {
+        let mut model = TestModel::new();
+        model.call_with(10, "openat", &[], 3, Some(Opened { flags, ..a_file(7) }));
+        model.call(10, read, &[3, 0, 100, 0], 100);
+        let Model { sink, program, .. } = &mut model.0;
+        program.lacks_writes(writes, sink);
+        let incomplete = model.finish().incomplete;
+        assert_eq!(!incomplete.is_empty(), is_said, "{flags} {read} {writes}: {incomplete:?}");
+    }
+}
+
+#[test]
 fn a_position_that_was_looked_up_is_where_the_call_ended() {
     let mut model = TestModel::to(Kept::default());
     model.call_with(10, "openat", &[], 3, Some(Opened { flags: libc::O_RDWR, ..a_file(8) }));
