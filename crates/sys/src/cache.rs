@@ -19,7 +19,7 @@ use rustix::{
     mm::{MapFlags, ProtFlags},
 };
 
-use crate::page_bytes;
+use crate::{folder, page_bytes, process};
 
 /// A way to query which pages are resident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,6 +187,29 @@ fn nowait(file: &File, offset: u64, bytes: u64) -> io::Result<u64> {
                 error if error.kind() == io::ErrorKind::WouldBlock => {}
                 error => return Err(error),
             },
+        }
+    }
+    Ok(resident)
+}
+
+/// How many of the pages at some places are resident, whoever the file belongs to. Those that are not are read, each alone, and
+/// no read is under way afterwards: so this may be asked of a file that is to have no page in the page cache, which is evicted
+/// again. A look that finds a page has not always found it before: its own read may have ended by then, and shows in what
+/// this thread has read from the device. The places lie further apart than what a file system reads together.
+///
+/// # Errors
+/// The file cannot be opened again or read; or what a thread reads from the device is not counted here.
+pub fn resident_at(file: &File, places: impl IntoIterator<Item = u64>) -> io::Result<u64> {
+    // Its own open file: the hint is not for other readers.
+    let file = File::open(folder::path_of(file))?;
+    rustix::fs::fadvise(&file, 0, None, Advice::Random)?;
+    let mut resident = 0;
+    for place in places {
+        let before = process::io_of_thread()?.device_read_bytes;
+        let found = nowait(&file, place, 1)?;
+        rustix::io::pread(&file, &mut [0u8], place)?;
+        if process::io_of_thread()?.device_read_bytes == before {
+            resident += found;
         }
     }
     Ok(resident)

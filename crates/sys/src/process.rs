@@ -28,6 +28,14 @@ pub fn io(pid: u32) -> io::Result<Io> {
     parse_io(&fs::read_to_string(format!("/proc/{pid}/io"))?)
 }
 
+/// Of the calling thread.
+///
+/// # Errors
+/// This kernel does not count it.
+pub(crate) fn io_of_thread() -> io::Result<Io> {
+    parse_io(&fs::read_to_string("/proc/thread-self/io")?)
+}
+
 pub(crate) fn parse_io(text: &str) -> io::Result<Io> {
     let field = |name: &str| number_after(text, name).ok_or_else(|| io::Error::other(format!("no {name} in io")));
     Ok(Io {
@@ -50,7 +58,7 @@ pub fn io_of_children() -> io::Result<Io> {
             "the reads of this process's threads and those of its children cannot be separated",
         ));
     }
-    let own = parse_io(&fs::read_to_string("/proc/thread-self/io")?)?;
+    let own = io_of_thread()?;
     let all = parse_io(&fs::read_to_string("/proc/self/io")?)?;
     // The one reading is itself counted by the other.
     Ok(all.since(&own))

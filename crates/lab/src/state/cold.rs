@@ -21,6 +21,9 @@ use crate::{link::Trouble, target::Target};
 
 const EVICTION_TRIES: u32 = 50;
 const EVICTION_PAUSE: Duration = Duration::from_millis(4);
+/// Where each look reads what it does not find: so many looks, and so far apart at least.
+const LOOKS: u64 = 64;
+const LOOKS_APART: u64 = 1 << 20;
 
 /// Drops every page of the file, or of all that were named.
 ///
@@ -102,12 +105,15 @@ fn evict_around(target: &Target, guard: &[Span]) -> Result<(), String> {
         })
     };
     drop_pages()?;
-    if target.look_reads_ahead() {
-        // Asking would start read-ahead; the bytes read from the device are the evidence instead
-        // (`state::verify_after`).
-        return Ok(());
-    }
     let resident = || {
+        if target.look_reads_ahead() {
+            let places = (0..target.bytes).step_by((target.bytes / LOOKS).max(LOOKS_APART) as usize);
+            let stayed = cache::resident_at(&target.file, places)
+                .map_err(|error| format!("it cannot be seen whether the file was evicted: {error}"))?;
+            // What the looks have read.
+            drop_pages()?;
+            return Ok(stayed);
+        }
         gaps.iter().try_fold(0, |sum, gap| match target.residency(*gap) {
             Reading::Value(resident) => Ok(sum + resident.pages),
             Reading::Unavailable { unavailable } => Err(unavailable),
@@ -142,6 +148,8 @@ fn evict_around(target: &Target, guard: &[Span]) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use sys::pages::{Pages, Sharing};
+
     use super::*;
 
     const MIB: u64 = 1 << 20;
@@ -176,6 +184,31 @@ mod tests {
         let guard = guard(span(32 * MIB, 16 * MIB), 256 * MIB, 8 * MIB);
         assert_eq!(gaps(&guard, 256 * MIB), [span(0, 24 * MIB), span(32 * MIB, 16 * MIB), span(64 * MIB, 192 * MIB)]);
         assert_eq!(gaps(&[], 7), [span(0, 7)]);
+    }
+
+    #[test]
+    fn pages_that_stay_are_found_where_a_look_reads_ahead_and_what_the_look_reads_does_not_stay() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let bytes = 8 * MIB;
+        std::io::Write::write_all(&mut file, &vec![3u8; bytes as usize]).unwrap();
+        file.as_file().sync_all().unwrap();
+        let target = Target::open(file.path(), true).unwrap();
+        if target.file_system.is_memory() || cache::Way::Mincore.prove(file.as_file()).is_err() {
+            println!("skipped: eviction or residency is not available here");
+            return;
+        }
+        target.prove_as(cache::Way::Nowait);
+        let go_on = AtomicBool::new(false);
+        let resident = || cache::mincore(file.as_file(), 0, bytes).unwrap();
+        let half = Pages::map(file.as_file(), bytes / 2, Sharing::Shared).unwrap();
+        (0..bytes / 2).step_by(sys::page_bytes() as usize).for_each(|at| assert_eq!(half.load(at).unwrap(), 3));
+        match evict(&target, &go_on) {
+            Err(Trouble::Failed(reason)) => assert!(reason.contains("stay in the page cache"), "{reason}"),
+            other => panic!("{other:?} of {} pages that stay", resident()),
+        }
+        drop(half);
+        evict(&target, &go_on).unwrap();
+        assert_eq!(resident(), 0);
     }
 
     #[test]
