@@ -221,16 +221,20 @@ impl<'a> Cell<'a> {
     /// The least that has to be moved for what a pass reaches, in the middle of the passes: whole pages where it is read
     /// through the page cache, otherwise its bytes. In records that lack the pages also its bytes, which is less.
     pub(crate) fn covered_bytes(&self, page_bytes: u64) -> Option<f64> {
+        self.median_of(|tally| self.covered(tally, page_bytes)).filter(|&bytes| bytes > 0.0)
+    }
+
+    /// The same of one pass.
+    pub(crate) fn covered(&self, tally: &Tally, page_bytes: u64) -> u64 {
         let by_pages = !self.own.workload.writes();
-        let covered = |tally: &Tally| match tally.distinct_pages.filter(|_| by_pages) {
+        match tally.distinct_pages.filter(|_| by_pages) {
             // Around the page cache only the sectors of the last block are read.
             _ if self.arm().is_direct() => self.brought(tally),
             pages => {
                 let whole = self.brought(tally).div_ceil(page_bytes);
                 whole.max(pages.unwrap_or(0)).saturating_mul(page_bytes)
             }
-        };
-        self.median_of(covered).filter(|&bytes| bytes > 0.0)
+        }
     }
 
     /// Bytes of the file that a pass reached, each once, in the middle of the passes.

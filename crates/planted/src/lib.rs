@@ -351,6 +351,7 @@ impl Planted {
             range: under.range,
             ops: 4 * under.ops,
             pairs: vec![[1e9 * ratio, 1e9]; pairs],
+            cold: Vec::new(),
             invalid: Vec::new(),
         });
     }

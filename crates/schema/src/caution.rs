@@ -97,6 +97,8 @@ pub enum Caution {
         least: u32,
         invalid: Option<String>,
     },
+    /// Their work was equal, and at the size of the job it was not, so that passes there say nothing.
+    JobUnequal(Reason),
     /// Passes of so many blocks gave `rounds`; those at the size of the job give another answer.
     JobDecides {
         blocks: u64,

@@ -369,8 +369,19 @@ pub struct Confirmation {
     pub ops: u64,
     /// Baseline and arm, one pass each: open, work and close, in nanoseconds.
     pub pairs: Vec<[f64; 2]>,
+    /// The passes of these pairs where they start cold: what shows that both did. Absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cold: Vec<[ColdPass; 2]>,
     /// Why passes did not count.
     pub invalid: Vec<String>,
+}
+
+/// What a pass did that was to start cold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ColdPass {
+    pub tally: Tally,
+    /// Absent where it could not be counted.
+    pub device_read_bytes: Option<f64>,
 }
 
 impl Confirmation {

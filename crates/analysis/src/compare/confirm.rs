@@ -9,16 +9,32 @@ use schema::{
     record::Confirmation,
 };
 
+use super::equal_work::{self, TooLittle, too_little_from_device};
 use crate::{
-    stats,
+    measured::{Cell, Run},
+    stats::{self, SortedValues},
     verdict::{LEAST_PAIRS, MARGIN, side, verdict},
 };
 
 /// Puts what the job says in the place of what the rounds said, where it decides something else. Where it decides nothing
 /// and the two do not fit each other, nothing is decided, not even that the arm is no faster. Forks that disagree are more
 /// than a few pairs of them can answer.
-pub(crate) fn confirm(record: &Record, finding: &mut Comparison, depends_on_fork: bool) {
-    let Some((job, ratios)) = measured_again(record, finding) else { return };
+pub(crate) fn confirm(run: &Run, arms: [&Cell; 2], finding: &mut Comparison, depends_on_fork: bool) {
+    let Some((job, ratios)) = measured_again(run.record, finding) else { return };
+    match came_from_device(job, arms, run.page_bytes()).and_then(too_little_from_device) {
+        Some(TooLittle::Apart(difference)) => {
+            finding.answer_of = AnswerOf::RoundsUnconfirmed;
+            let [baseline, arm] = arms;
+            finding.warnings.push(Caution::JobUnequal(equal_work::reason(run, baseline, arm, vec![difference])));
+            return;
+        }
+        Some(TooLittle::Alike(caution)) => {
+            // The share of the larger passes is the one to know.
+            finding.warnings.retain(|it| !matches!(it, Caution::LittleFromDevice { .. }));
+            finding.warnings.push(caution);
+        }
+        None => {}
+    }
     let pairs = ratios.len() as u32;
     let Some(speedup) = stats::median_of_positive(ratios) else {
         finding.answer_of = AnswerOf::RoundsUnconfirmed;
@@ -65,6 +81,21 @@ pub(crate) fn confirm(record: &Record, finding: &mut Comparison, depends_on_fork
         rounds_speedup: rounds.0,
         rounds_verdict: rounds.1,
     });
+}
+
+/// What came from the device of what both arms covered, in the middle of the cold passes at the size of the job. Nothing where
+/// that was not counted.
+fn came_from_device(job: &Confirmation, arms: [&Cell; 2], page_bytes: u64) -> Option<[(f64, f64); 2]> {
+    let median = |values: Vec<f64>| SortedValues::new(values).map(|it| it.median());
+    let of = |arm: &Cell| {
+        let side = usize::from(arm.id.cell == job.arm_cell);
+        let passes = || job.cold.iter().map(|it| &it[side]);
+        let covered = median(passes().map(|it| arm.covered(&it.tally, page_bytes) as f64).collect())?;
+        let device = median(passes().filter_map(|it| it.device_read_bytes).collect())?;
+        (covered > 0.0).then_some((device, covered))
+    };
+    let [baseline, arm] = arms;
+    Some([of(baseline)?, of(arm)?])
 }
 
 /// Whether the medians lie on the same side of the margin and each in the interval of the other; medians that differ by less

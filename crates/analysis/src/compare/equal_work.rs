@@ -183,15 +183,12 @@ impl Both<'_, '_> {
             Some((cell.count("device_read_bytes")?, covered))
         };
         let cells = [self.baseline, self.arm].map(from_device);
-        let short = |&(device, covered): &(f64, f64)| device < COLD_SHARE * covered;
         match cells {
-            [Some(a), Some(b)] if short(&a) && short(&b) && (a.0 / a.1 - b.0 / b.1).abs() <= DEVICE_ALIKE => {
-                work.warnings.push(Caution::LittleFromDevice { share: (a.0 / a.1).max(b.0 / b.1) });
-            }
-            [Some(a), Some(b)] if short(&a) || short(&b) => {
-                let (device_bytes, covered_bytes) = ([a.0, b.0], [a.1, b.1]);
-                work.unequal.push(Difference::FromDevice { device_bytes, covered_bytes });
-            }
+            [Some(a), Some(b)] => match too_little_from_device([a, b]) {
+                Some(TooLittle::Alike(caution)) => work.warnings.push(caution),
+                Some(TooLittle::Apart(difference)) => work.unequal.push(difference),
+                None => {}
+            },
             [Some(_), None] | [None, Some(_)] if self.baseline.own.state == self.arm.own.state => {
                 let unseen = if cells[0].is_none() { self.names[0] } else { self.names[1] };
                 work.warnings.push(Caution::UnseenDevice { arm: Some(unseen.to_string()), reason: None });
@@ -306,6 +303,28 @@ impl Both<'_, '_> {
         {
             let arms = self.names.map(str::to_string);
             work.warnings.push(Caution::QueueDepths { arms, depths: [a, b] });
+        }
+    }
+}
+
+/// Of two arms that were to start cold, one or both read less from the device than they covered.
+pub(crate) enum TooLittle {
+    Alike(Caution),
+    Apart(Difference),
+}
+
+/// Of both arms the bytes that came from the device, and those that were covered.
+pub(crate) fn too_little_from_device([a, b]: [(f64, f64); 2]) -> Option<TooLittle> {
+    let share = |(device, covered): (f64, f64)| device / covered;
+    let is_short = |(device, covered): (f64, f64)| device < COLD_SHARE * covered;
+    match (is_short(a), is_short(b)) {
+        (false, false) => None,
+        (true, true) if (share(a) - share(b)).abs() <= DEVICE_ALIKE => {
+            Some(TooLittle::Alike(Caution::LittleFromDevice { share: share(a).max(share(b)) }))
+        }
+        _ => {
+            let (device_bytes, covered_bytes) = ([a.0, b.0], [a.1, b.1]);
+            Some(TooLittle::Apart(Difference::FromDevice { device_bytes, covered_bytes }))
         }
     }
 }

@@ -78,7 +78,7 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
         answer_of: AnswerOf::Rounds,
         confirmed: None,
     };
-    confirm::confirm(run.record, &mut finding, depends_on_fork);
+    confirm::confirm(run, [baseline, arm], &mut finding, depends_on_fork);
     confirm::leave_open_what_is_too_small(run.record, &mut finding);
     // The controls are what noise is known by.
     if !arm.entry.control {

@@ -220,6 +220,7 @@ fn what_the_job_says_is_not_divided_by_what_the_rounds_say() {
         range,
         ops: 1 << 20,
         pairs: [0.99, 1.0, 1.0, 1.0, 1.01].map(|it| [1e9 * ratio * it, 1e9]).to_vec(),
+        cold: vec![],
         invalid: vec![],
     };
     // The rounds leave the mapping open, and the job decides.

@@ -776,6 +776,7 @@ fn two_conditions_are_held_against_each_other_by_passes_of_one_size() {
                 range,
                 ops,
                 pairs: vec![[times * 1e9, 1e9]; 5],
+                cold: vec![],
                 invalid: vec![],
             });
         }

@@ -6,8 +6,9 @@ use schema::{
     conclusion::Conclusion,
     findings::{AnswerOf, ClaimVerdict, Verdict},
     line::LineAnswer,
-    reason::Reason,
-    record::Confirmation,
+    protocol::Tally,
+    reason::{Difference, Reason},
+    record::{ColdPass, Confirmation, Outcome},
 };
 
 use crate::support::{Lab, MIB, Pass, scan};
@@ -26,6 +27,7 @@ fn job(ratios: &[f64]) -> Lab {
         range: schema::Span { bytes: 512 * MIB, ..range },
         ops: 512,
         pairs: ratios.iter().map(|ratio| [1e9 * ratio, 1e9]).collect(),
+        cold: vec![],
         invalid: vec![],
     });
     lab
@@ -114,6 +116,46 @@ fn an_answer_of_which_no_two_pairs_counted_is_not_confirmed_and_says_why() {
         let pairs = ratios.len() as u32;
         let failed = Caution::JobFailed { pairs, least: 5, invalid: Some("the page cache lost pages".into()) };
         assert!(comparison.warnings.contains(&failed), "{:?}", comparison.warnings);
+    }
+}
+
+/// A job that says the opposite of the rounds; of what each arm covers there such a share came from the device.
+fn from_device(shares: [f64; 2]) -> Lab {
+    let mut lab = job(&[0.8, 0.85, 0.9, 0.84, 0.86]);
+    let Outcome::Ok { tally, .. } = lab.record.samples[0].outcome.clone() else { panic!("a pass that counts") };
+    let (bytes, page_bytes) = (512 * MIB, lab.record.environment.page_bytes);
+    let tally = Tally { distinct_bytes: bytes, distinct_pages: Some(bytes / page_bytes), ..tally };
+    let pass = |share: f64| ColdPass { tally: tally.clone(), device_read_bytes: Some(share * bytes as f64) };
+    lab.record.confirmations[0].cold = vec![shares.map(pass); 5];
+    lab
+}
+
+#[test]
+fn a_job_for_which_less_came_from_the_device_for_one_arm_says_nothing() {
+    for shares in [[1.0, 0.3], [0.3, 1.0], [0.5, 0.3]] {
+        let comparison = from_device(shares).analyze().comparisons.remove(0);
+        assert_eq!((comparison.verdict, comparison.answer_of), (Verdict::Faster, AnswerOf::RoundsUnconfirmed));
+        assert!(comparison.confirmed.is_none(), "{shares:?}");
+        let is_said = comparison.warnings.iter().any(|it| match it {
+            Caution::JobUnequal(Reason::UnequalWork { differences, .. }) => {
+                matches!(differences[..], [Difference::FromDevice { .. }])
+            }
+            _ => false,
+        });
+        assert!(is_said, "{:?}", comparison.warnings);
+    }
+}
+
+#[test]
+fn a_job_for_which_as_little_came_from_the_device_for_both_arms_answers_with_a_caution() {
+    for (shares, said) in [([1.0, 0.95], None), ([0.5, 0.45], Some(0.5))] {
+        let comparison = from_device(shares).analyze().comparisons.remove(0);
+        assert_eq!((comparison.verdict, comparison.answer_of), (Verdict::Slower, AnswerOf::Job), "{shares:?}");
+        let share = comparison.warnings.iter().find_map(|it| match it {
+            Caution::LittleFromDevice { share } => Some(*share),
+            _ => None,
+        });
+        assert_eq!(share, said, "{:?}", comparison.warnings);
     }
 }
 
@@ -293,6 +335,7 @@ fn curve(rounds: &[f64], of_job: &[(usize, &[f64])]) -> Lab {
             range: condition.range,
             ops: 8 * condition.ops,
             pairs: ratios.iter().map(|ratio| [1e9 * ratio, 1e9]).collect(),
+            cold: vec![],
             invalid: vec![],
         });
     }
@@ -471,6 +514,7 @@ fn claimed(blocks: [(&[f64], &[f64]); 3]) -> schema::findings::ClaimFinding {
             range,
             ops,
             pairs: pairs.iter().map(|ratio| [1e9 * ratio, 1e9]).collect(),
+            cold: vec![],
             invalid: vec![],
         });
     }

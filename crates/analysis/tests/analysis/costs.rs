@@ -541,6 +541,7 @@ fn an_account_of_the_rounds_does_not_explain_another_answer_at_the_size_of_the_j
         range: described.condition.range,
         ops: 8 * described.condition.ops,
         pairs: vec![[1e9 * turned, 1e9]; 5],
+        cold: vec![],
         invalid: vec![],
     });
     let comparison = lab.analyze().comparisons.remove(0);

@@ -477,6 +477,7 @@ fn a_line_that_is_open_although_its_interval_would_decide_has_the_reason() {
         range,
         ops: 4096,
         pairs: vec![[1.15e9, 1e9]; 5],
+        cold: vec![],
         invalid: vec![],
     });
     let (promising, reason, of) = between(&lab);
@@ -982,6 +983,7 @@ fn a_job_that_was_measured_over_the_whole_file_is_no_small_window() {
         range: schema::Span { bytes: lab.record.target.bytes, ..small },
         ops: 1024,
         pairs: vec![[1e9, 1e9]; 5],
+        cold: vec![],
         invalid: vec![],
     });
     assert!(!is_warned(&lab));

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use schema::{
     Condition, Fill, Span, State,
     protocol::Tally,
-    record::{Confirmation, Outcome},
+    record::{ColdPass, Confirmation, Outcome},
 };
 
 use super::{Bench, Hooks, stage::Slot};
@@ -94,9 +94,16 @@ impl Bench<'_> {
                     window
                 };
                 let condition = self.record.cells[baseline].condition;
-                let (pairs, invalid) = (Vec::new(), Vec::new());
-                let job =
-                    Confirmation { condition, baseline_cell: baseline, arm_cell: arm, range, ops, pairs, invalid };
+                let job = Confirmation {
+                    condition,
+                    baseline_cell: baseline,
+                    arm_cell: arm,
+                    range,
+                    ops,
+                    pairs: Vec::new(),
+                    cold: Vec::new(),
+                    invalid: Vec::new(),
+                };
                 return Some((job, Duration::from_nanos(pair_ns as u64)));
             }
             ops /= 2;
@@ -145,7 +152,8 @@ impl Bench<'_> {
                         return;
                     }
                     pair[side] = pass.done.phases.total_ns() as f64;
-                    did[side] = Some(pass.done.tally);
+                    let device_read_bytes = pass.readings.get("device_read_bytes").and_then(|it| it.value().copied());
+                    did[side] = Some(ColdPass { tally: pass.done.tally, device_read_bytes });
                 }
                 Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => {
                     job.invalid.push(reason);
@@ -155,8 +163,13 @@ impl Bench<'_> {
             }
         }
         if let [Some(baseline), Some(arm)] = did {
-            match equal_work(condition.ops, &baseline, &arm) {
-                Ok(()) => job.pairs.push(pair),
+            match equal_work(condition.ops, &baseline.tally, &arm.tally) {
+                Ok(()) => {
+                    job.pairs.push(pair);
+                    if condition.state == State::Cold {
+                        job.cold.push([baseline, arm]);
+                    }
+                }
                 Err(reason) => job.invalid.push(reason),
             }
         }

@@ -251,6 +251,7 @@ fn invalidate(record: &mut Record, fill: Fill, since: Since, share: f64) {
     }
     for again in confirmations[since.confirmations..].iter_mut().filter(|it| is_after(it.baseline_cell)) {
         again.pairs.clear();
+        again.cold.clear();
         again.invalid.push(reason.to_string());
     }
 }

@@ -54,7 +54,7 @@ impl<'a> MeasuredAgain<'a> {
     }
 }
 
-/// Of its pairs at the size of the job too few counted.
+/// Of its pairs at the size of the job too few counted, or they did not do the same.
 fn has_failed(comparison: &Comparison) -> bool {
-    comparison.warnings.iter().any(|it| matches!(it, Caution::JobFailed { .. }))
+    comparison.warnings.iter().any(|it| matches!(it, Caution::JobFailed { .. } | Caution::JobUnequal(_)))
 }

@@ -95,6 +95,7 @@ pub fn caution(caution: &Caution) -> String {
             let why = invalid.as_ref().map_or(String::new(), |it| format!(": {it}"));
             format!("at the size of the job {pairs} of {least} pairs of passes counted, which say nothing{why}")
         }
+        Caution::JobUnequal(why) => format!("at the size of the job {}", reason(why)),
         Caution::JobDecides { blocks, rounds, job_blocks, job } => {
             let before = rounds.map_or_else(|| "nothing".to_string(), times);
             format!(

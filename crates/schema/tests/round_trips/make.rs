@@ -50,8 +50,8 @@ use schema::{
     protocol::{Done, Failed, Hello, Hold, Job, OwnReads, Parts, Permit, Phases, Reply, Request, Tally, Usage},
     reason::{Difference, Inconsistent, Noisy, NotInRun, Reason, Rounds, Unseen},
     record::{
-        CacheKind, Ceiling, Cell, Confirmation, CpuCache, Device, Ending, Environment, Files, FilledRange, FolioOrder,
-        Invalid, LookedAgain, NamedPath, Outcome, ReclaimScheme, Resident, RoundsEnd, Sample, Target,
+        CacheKind, Ceiling, Cell, ColdPass, Confirmation, CpuCache, Device, Ending, Environment, Files, FilledRange,
+        FolioOrder, Invalid, LookedAgain, NamedPath, Outcome, ReclaimScheme, Resident, RoundsEnd, Sample, Target,
     },
     saved::{Damaged, History, SavedCell, SavedMachine, SavedRun},
     timeline::{Moment, Passing, Timeline},
@@ -237,7 +237,8 @@ makes! {
         NamedPath { path, folder }
         Device { name, read_ahead_bytes, scheduler, rotational }
         Ceiling { bytes_per_s, random_ops_per_s, how, random_how }
-        Confirmation { condition, baseline_cell, arm_cell, range, ops, pairs, invalid }
+        Confirmation { condition, baseline_cell, arm_cell, range, ops, pairs, cold, invalid }
+        ColdPass { tally, device_read_bytes }
         FilledRange { range, fill, method, elapsed_ns, folio_orders, pages_per_fault, looked_again }
         LookedAgain { folio_orders, pages_per_fault, changed_share, is_the_fill }
         FolioOrder { order, pages }
@@ -603,6 +604,7 @@ makes! {
             Inconsistent { arm, what },
             ForksDisagree(groups),
             JobFailed { pairs, least, invalid },
+            JobUnequal(reason),
             JobDecides { blocks, rounds, job_blocks, job },
         }
         TraceAsked { Named { path, file }, Read(traced) }
