@@ -105,6 +105,18 @@ fn reads_at_the_position_of_a_file_that_is_also_written_to_come_out_where_they_w
 }
 
 #[test]
+fn reads_of_a_file_that_came_through_a_socket_come_out_where_they_were() {
+    for sandbox in [Some(Sandbox::new()), Sandbox::of_ordinary_user()].into_iter().flatten() {
+        let (file, trace) = (sandbox.file("a", BYTES), sandbox.at("t.trace"));
+        let args = ["trace", "record", "-o", &trace, "--file", &file, "--", &reader(), "given", &file, "4096", "9"];
+        let Some(_) = followed(sandbox.run(&args)) else { return };
+        let (header, accesses) = read(&trace);
+        let expected: Vec<Access> = (0..9).map(|at| Access::call(0, BYTES as u64 / 2 + at * 4096, 4096)).collect();
+        assert_eq!(accesses, expected, "{}", header.recorder);
+    }
+}
+
+#[test]
 fn known_touches_of_a_mapping_come_out_page_by_page_in_their_order() {
     let sandbox = on_disk();
     let (file, other) = (sandbox.file("a", BYTES), sandbox.file("b", BYTES));

@@ -6,7 +6,10 @@ use std::{
     ffi::{c_int, c_long, c_void},
     fs::File,
     io::{self, IoSlice, Read, Seek, SeekFrom, Write},
-    os::{fd::AsRawFd, unix::fs::FileExt},
+    os::{
+        fd::{AsRawFd, FromRawFd},
+        unix::{fs::FileExt, net::UnixDatagram},
+    },
     process::{Command, ExitCode, Stdio},
     ptr, thread,
 };
@@ -20,9 +23,33 @@ unsafe extern "C" {
     fn lseek(file: c_int, offset: i64, whence: c_int) -> i64;
     fn sendfile(to: c_int, from: c_int, offset: *mut i64, bytes: usize) -> isize;
     fn signal(number: c_int, handler: extern "C" fn(c_int)) -> usize;
+    fn sendmsg(socket: c_int, message: *const Message, flags: c_int) -> isize;
+    fn recvmsg(socket: c_int, message: *mut Message, flags: c_int) -> isize;
     fn setitimer(which: c_int, new: *const c_long, old: *mut c_long) -> c_int;
 }
 
+/// As glibc has them on machines of 64 bits (socket(2), cmsg(3)).
+#[repr(C)]
+struct Message {
+    name: *mut c_void,
+    name_bytes: u32,
+    parts: *mut [*mut c_void; 2],
+    part_count: usize,
+    control: *mut Control,
+    control_bytes: usize,
+    flags: c_int,
+}
+
+#[repr(C)]
+struct Control {
+    bytes: usize,
+    level: c_int,
+    kind: c_int,
+    descriptor: c_int,
+}
+
+const SOL_SOCKET: c_int = 1;
+const SCM_RIGHTS: c_int = 1;
 const PROT_READ: c_int = 1;
 const MAP_SHARED: c_int = 1;
 const MAP_PRIVATE: c_int = 2;
@@ -52,6 +79,7 @@ fn main() -> ExitCode {
         ["windows", path, times] => windows(path, number(times)),
         ["threads", path, size, count] => threads(path, number(size), number(count)),
         ["hand-on", path, size, times] => hand_on(path, size, times),
+        ["given", path, size, times] => given(path, number(size), number(times)),
         ["stdin", size, times] => reads(io::stdin(), number(size), number(times)),
         ["send", path, size, times] => send(path, number(size), number(times)),
         ["update", path, other] => update(path, other),
@@ -286,6 +314,35 @@ fn hand_on(path: &str, size: &str, times: &str) -> io::Result<()> {
     let mut child = Command::new(env::current_exe()?);
     let status = child.args(["stdin", size, &half.to_string()]).stdin(Stdio::from(file)).status()?;
     if status.success() { Ok(()) } else { Err(io::Error::other("the child failed")) }
+}
+
+/// Reads from the middle of a file on, through a descriptor that came through a socket and under a number that nobody opened.
+fn given(path: &str, size: usize, times: usize) -> io::Result<()> {
+    let (one, other) = UnixDatagram::pair()?;
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(file.metadata()?.len() / 2))?;
+    let mut control = Control { bytes: 20, level: SOL_SOCKET, kind: SCM_RIGHTS, descriptor: file.as_raw_fd() };
+    let mut byte = 0u8;
+    let mut part = [(&raw mut byte).cast::<c_void>(), ptr::without_provenance_mut(1)];
+    let mut message = Message {
+        name: ptr::null_mut(),
+        name_bytes: 0,
+        parts: &raw mut part,
+        part_count: 1,
+        control: &raw mut control,
+        control_bytes: size_of::<Control>(),
+        flags: 0,
+    };
+    // SAFETY: the message, its part and its control message outlive the calls; the descriptor is new, and owned once.
+    let received = unsafe {
+        let sent = sendmsg(one.as_raw_fd(), &raw const message, 0);
+        drop(file);
+        if sent != 1 || recvmsg(other.as_raw_fd(), &raw mut message, 0) != 1 {
+            return Err(io::Error::last_os_error());
+        }
+        File::from_raw_fd(control.descriptor)
+    };
+    reads(&received, size, times)
 }
 
 fn ring() -> io::Result<()> {

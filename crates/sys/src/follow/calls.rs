@@ -1,5 +1,7 @@
 //! The system calls by which a program reaches its files: what each of them means, and which argument is what.
 
+use super::received::Given;
+
 /// One system call that is looked at.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Call {
@@ -14,6 +16,8 @@ pub struct Call {
 pub enum Does {
     /// Its result is a new file descriptor.
     Open,
+    /// Gives the process descriptors that another one has.
+    Receive(Given),
     Close,
     CloseRange,
     /// Its result is another descriptor of the open file of argument 0.
@@ -135,6 +139,9 @@ pub const CALLS: &[Call] = &[
     call(libc::SYS_openat, "openat", Does::Open),
     call(libc::SYS_openat2, "openat2", Does::Open),
     call(libc::SYS_open_by_handle_at, "open_by_handle_at", Does::Open),
+    call(libc::SYS_recvmsg, "recvmsg", Does::Receive(Given::Message)),
+    call(libc::SYS_recvmmsg, "recvmmsg", Does::Receive(Given::Messages)),
+    call(libc::SYS_pidfd_getfd, "pidfd_getfd", Does::Receive(Given::Result)),
     call(libc::SYS_close, "close", Does::Close),
     call(libc::SYS_close_range, "close_range", Does::CloseRange),
     call(libc::SYS_dup, "dup", Does::Duplicate),
@@ -173,6 +180,11 @@ impl Call {
     /// read: the position is looked up then.
     pub(super) fn writes(&self) -> bool {
         matches!(self.does, Does::Write { .. })
+    }
+
+    /// It is of no interest where the program is stopped at each read: what it reads from is looked up then.
+    pub(super) fn receives(&self) -> bool {
+        matches!(self.does, Does::Receive(_))
     }
 
     /// Where it reads, or writes what it does not read.

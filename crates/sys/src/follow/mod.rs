@@ -9,6 +9,7 @@ mod filter;
 mod inject;
 mod opened;
 mod ptrace;
+mod received;
 mod recorded;
 mod touches;
 
@@ -33,6 +34,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 pub use calls::{At, CALLS, Call, Does};
 pub use opened::Opened;
 use ptrace::Stop;
+pub use received::Given;
 use recorded::{Processes, Recorder};
 use touches::{Faults, Touches};
 pub use touches::{MAPPING_BYTES_MIN, TouchesAsked, TouchesSeen};
@@ -162,7 +164,7 @@ pub struct Waiting {
 /// No pipe, no process.
 pub fn start(command: Command, how: WatchedBy) -> Result<Waiting, FollowError> {
     let is_stopped_at = |it: &&Call| match how {
-        WatchedBy::Stopped => !it.writes(),
+        WatchedBy::Stopped => !it.writes() && !it.receives(),
         WatchedBy::Recorded => !it.is_frequent(),
     };
     let calls: Vec<&'static Call> = CALLS.iter().filter(is_stopped_at).collect();
@@ -521,6 +523,9 @@ impl Follower<'_> {
             self.touches.iter_mut().for_each(|it| it.advised(process, &injected, result));
             return;
         }
+        if let Does::Receive(given) = call.does {
+            return self.receive(thread, call, arguments, given, result);
+        }
         let descriptor = match call.does {
             Does::Open => Some(result as i32).filter(|&it| it >= 0),
             // The position is the one after the call; what it was before follows from the result.
@@ -548,6 +553,16 @@ impl Follower<'_> {
         let injected = advises.or_else(|| touches.relieve(thread, process));
         if let Some((task, injected)) = self.tasks.get_mut(&thread).zip(injected) {
             task.injected = Some(injected);
+        }
+    }
+
+    /// One event for each descriptor, as if it were the result.
+    fn receive(&mut self, thread: i32, call: &'static Call, arguments: [u64; 6], given: Given, result: i64) {
+        for descriptor in received::descriptors(thread, given, &arguments, result) {
+            let mut opened = Opened::of(thread, descriptor);
+            opened.iter_mut().for_each(|it| self.look(thread, descriptor, it));
+            let result = Some(i64::from(descriptor));
+            self.tell(Event::Called(Called { thread, call, arguments, result, opened }));
         }
     }
 

@@ -196,6 +196,11 @@ impl<S: Sink> Model<S> {
         let found = call.descriptor(&arguments).and_then(|it| self.find(called, it));
         match call.does {
             Does::Open => self.opened(called),
+            Does::Receive(_) => {
+                let opened = called.opened.as_ref();
+                let open = opened.and_then(|it| self.files.open(it, it.position, &mut self.sink));
+                self.tasks.set(thread, result as i32, open);
+            }
             Does::Close => self.tasks.change(thread, |table| {
                 table.remove(&(arguments[0] as i32));
             }),

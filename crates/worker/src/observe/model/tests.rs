@@ -469,6 +469,17 @@ fn each_first_touch_of_a_page_of_an_exact_mapping_is_one_access_in_order() {
 }
 
 #[test]
+fn a_descriptor_that_another_process_gave_is_read_where_it_was() {
+    let mut model = TestModel::to(Kept::default());
+    model.call_with(10, "recvmsg", &[5, 0x7fff_0000], 6, Some(Opened { position: 500, ..a_file(7) }));
+    model.call_with(10, "pidfd_getfd", &[5, 3], 7, Some(a_file(8)));
+    model.call(10, "read", &[6, 0, 100], 100);
+    model.call(10, "pread64", &[7, 0, 100, 20], 100);
+    assert_eq!(offsets(&model), [Some(500), Some(20)]);
+    assert_eq!(model.0.sink.marks, []);
+}
+
+#[test]
 fn no_calls_in_any_order_can_make_it_fail() {
     let (mut inputs, mut failed) = (0, Vec::new());
     for seed in Effort::of(200).seeds() {
