@@ -142,6 +142,31 @@ fn known_touches_of_a_mapping_come_out_page_by_page_in_their_order() {
     }
 }
 
+/// The pages of a file of 4 MiB that are recorded of a program that touches all of them after it has brought some in
+/// otherwise, and the file.
+fn brought_in(sandbox: &Sandbox, how: &str) -> Option<(Header, TracedFile, Vec<u64>)> {
+    let (file, trace) = (sandbox.file("a", BYTES), sandbox.at("t.trace"));
+    let args = ["trace", "record", "-o", &trace, "--force", "--file", &file, "--exact-budget", "60s", "--", &reader()];
+    followed(sandbox.run(&[&args[..], &["brought-in", how, &file]].concat()))?;
+    let (header, accesses) = read(&trace);
+    let notes = &header.run.as_ref().unwrap().notes;
+    if let Some(failed) = notes.iter().find(|it| it.contains("it ended with")) {
+        assert_eq!(how, "lock", "{failed}");
+        println!("skipped: so much memory cannot be locked here");
+        return None;
+    }
+    let file = header.files[0].clone();
+    let pages = of(&accesses, 0, Via::Mapping).map(|it| it.offset / PAGE).collect();
+    is_exact(&file).then_some((header, file, pages))
+}
+
+#[test]
+fn touches_that_need_not_have_been_seen_are_counted_and_lower_the_coverage() {
+    let sandbox = on_disk();
+    let Some((header, file, pages)) = brought_in(&sandbox, "lock") else { return };
+    assert_eq!((pages.len(), file.unseen_touches, header.coverage), (0, 1024, 0.0));
+}
+
 #[test]
 fn touches_of_memory_that_took_the_place_of_a_mapping_are_no_touches_of_its_file() {
     let sandbox = on_disk();

@@ -95,9 +95,13 @@ fn mapped(file: &TracedFile, some_are_small: bool) -> String {
         true => "the pages that were touched in mappings of 1 MiB or more",
         false => "the pages that were touched",
     };
+    let unseen = match file.unseen_touches {
+        0 => String::new(),
+        touches => format!(", but for at most {} that could not be seen", count(touches as f64)),
+    };
     let known = match (file.exact, &file.inexact) {
-        (Exact::Order, _) => format!("{pages} are among the accesses, in the order of their first touches"),
-        (Exact::Set, _) => format!("{pages} are among the accesses, in no order"),
+        (Exact::Order, _) => format!("{pages} are among the accesses, in the order of their first touches{unseen}"),
+        (Exact::Set, _) => format!("{pages} are among the accesses, in no order{unseen}"),
         (Exact::None, None) => "what was read through a mapping is not among the accesses".into(),
         (Exact::None, Some(why)) => {
             format!("the pages that were touched are not known, or not all of them: {}", visible(&why.to_string()))
@@ -223,6 +227,7 @@ mod tests {
         };
         let mapped = |path: &str, exact, inexact| TracedFile {
             path: path.into(),
+            unseen_touches: 1500,
             mappings: 2,
             bytes: Some(1 << 20),
             identity: None,
@@ -272,7 +277,7 @@ mod tests {
               500 distinct pages of 4 KiB (1.95 MiB); the last byte that was read ends at 1 MiB
               0.0 % begin where the one before ended
               sizes: 4 KiB (500)
-              mapped 2 times, 1 of them with MAP_POPULATE: the pages that were touched in mappings of 1 MiB or more are among the accesses, in the order of their first touches
+              mapped 2 times, 1 of them with MAP_POPULATE: the pages that were touched in mappings of 1 MiB or more are among the accesses, in the order of their first touches, but for at most 1,500 that could not be seen
               advised: madvise(MADV_WILLNEED) 2 times
 
             /b

@@ -157,18 +157,27 @@ pub fn cachestat(file: &File, offset: u64, bytes: u64) -> io::Result<Cachestat> 
 /// # Errors
 /// What mmap(2) or mincore(2) said.
 pub fn mincore(file: &File, offset: u64, bytes: u64) -> io::Result<u64> {
+    let mut resident = 0;
+    each_resident(file, offset, bytes, |_| resident += 1)?;
+    Ok(resident)
+}
+
+/// Hands out the resident pages of a part of a file by their numbers within it, in order (mincore(2)).
+///
+/// # Errors
+/// What mmap(2) or mincore(2) said.
+pub fn each_resident(file: &File, offset: u64, bytes: u64, mut each: impl FnMut(u64)) -> io::Result<()> {
     const WINDOW: u64 = 1 << 30;
     let page = page_bytes();
     let end = offset + bytes;
     let mut at = offset / page * page;
-    let mut resident = 0;
     while at < end {
         let length = (end - at).min(WINDOW);
-        resident +=
-            ReadOnlyMapping::of(file, at, length)?.resident()?.iter().filter(|&&resident| resident).count() as u64;
+        let resident = ReadOnlyMapping::of(file, at, length)?.resident()?;
+        (at / page..).zip(resident).filter(|it| it.1).for_each(|it| each(it.0));
         at += length;
     }
-    Ok(resident)
+    Ok(())
 }
 
 fn nowait(file: &File, offset: u64, bytes: u64) -> io::Result<u64> {

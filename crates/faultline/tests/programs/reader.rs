@@ -19,6 +19,9 @@ unsafe extern "C" {
     fn madvise(at: *mut c_void, bytes: usize, advice: c_int) -> c_int;
     fn mremap(at: *mut c_void, old_bytes: usize, bytes: usize, flags: c_int, ...) -> *mut c_void;
     fn munmap(at: *mut c_void, bytes: usize) -> c_int;
+    fn mlock(at: *const c_void, bytes: usize) -> c_int;
+    fn posix_fadvise(file: c_int, offset: i64, bytes: i64, advice: c_int) -> c_int;
+    fn readahead(file: c_int, offset: i64, bytes: usize) -> isize;
     fn syscall(number: c_long, ...) -> c_long;
     fn lseek(file: c_int, offset: i64, whence: c_int) -> i64;
     fn sendfile(to: c_int, from: c_int, offset: *mut i64, bytes: usize) -> isize;
@@ -60,6 +63,7 @@ const MREMAP_FIXED: c_int = 2;
 const MAP_POPULATE: c_int = 0x8000;
 const MADV_RANDOM: c_int = 1;
 const MADV_WILLNEED: c_int = 3;
+const POSIX_FADV_WILLNEED: c_int = 3;
 const SIGALRM: c_int = 14;
 /// The same on all architectures that this is compiled for.
 const IO_URING_SETUP: c_long = 425;
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
         ["known", read, mapped] => known(read, mapped, false),
         ["known-populated", read, mapped] => known(read, mapped, true),
         ["covered", path] => covered(path),
+        ["brought-in", how, path] => brought_in(how, path),
         ["tree", "read", folder] => tree(folder, whole_by_call),
         ["tree", "map", folder] => tree(folder, whole_by_mapping),
         ["windows", path, times] => windows(path, number(times)),
@@ -150,6 +155,60 @@ fn known(read: &str, mapped: &str, populated: bool) -> io::Result<()> {
         let touched = (0..64).map(|at| whole.cast::<u8>().add(at * 397 % 1024 * 4096).read_volatile());
         println!("{}", touched.map(u64::from).sum::<u64>());
     }
+    Ok(())
+}
+
+/// Touches each page of a file through a mapping, in order, after something else that brings pages into the page cache.
+fn brought_in(how: &str, path: &str) -> io::Result<()> {
+    let file = File::open(path)?;
+    let bytes = file.metadata()?.len() as usize;
+    let checked = |done: bool| if done { Ok(()) } else { Err(io::Error::last_os_error()) };
+    let map = |bytes: usize| {
+        // SAFETY: a fresh mapping; callers only read it, within its bounds.
+        let at = unsafe { mmap(ptr::null_mut(), bytes, PROT_READ, MAP_SHARED, file.as_raw_fd(), 0) };
+        if at as isize == -1 { Err(io::Error::last_os_error()) } else { Ok(at) }
+    };
+    let touch = |at: *mut c_void, bytes: usize| {
+        // SAFETY: within a mapping.
+        let touched = (0..bytes).step_by(4096).map(|it| unsafe { at.cast::<u8>().add(it).read_volatile() });
+        touched.map(u64::from).sum::<u64>()
+    };
+    // SAFETY: these calls touch no memory of this process, but for mappings that nothing else points into.
+    unsafe {
+        match how {
+            "nothing" => {}
+            "advice" => checked(posix_fadvise(file.as_raw_fd(), 0, 0, POSIX_FADV_WILLNEED) == 0)?,
+            "readahead" => checked(readahead(file.as_raw_fd(), 0, bytes) == 0)?,
+            "calls" => reads(&file, 100, 2)?,
+            "small-mapping" => {
+                let page = map(4096)?;
+                touch(page, 4096);
+                checked(munmap(page, 4096) == 0)?;
+            }
+            "mapping" => {
+                let whole = map(bytes)?;
+                touch(whole, bytes);
+                checked(munmap(whole, bytes) == 0)?;
+            }
+            "mapping-that-stays" => drop(touch(map(bytes)?, bytes)),
+            "growth" => {
+                let part = map(bytes / 8)?;
+                let whole = mremap(part, bytes / 8, bytes, MREMAP_MAYMOVE);
+                checked(whole as isize != -1)?;
+                println!("{}", touch(whole, bytes));
+                return Ok(());
+            }
+            "lock" => {
+                let whole = map(bytes)?;
+                // The limit of an ordinary user is 8 MiB.
+                checked(mlock(whole, bytes) == 0)?;
+                println!("{}", touch(whole, bytes));
+                return Ok(());
+            }
+            _ => return Err(io::Error::other(format!("{how:?} brings in nothing"))),
+        }
+    }
+    println!("{}", touch(map(bytes)?, bytes));
     Ok(())
 }
 

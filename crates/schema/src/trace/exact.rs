@@ -37,6 +37,8 @@ pub enum Inexact {
     BudgetOver { budget_ms: u64 },
     /// So many page faults are missing.
     Lost { faults: u64 },
+    /// Which of its pages were in the page cache in the end is not known, so that touches may be missing.
+    Unchecked,
 }
 
 impl Inexact {
@@ -47,6 +49,7 @@ impl Inexact {
             Inexact::NotCold { .. } => Inexact::NotCold { why },
             Inexact::NoFaults { .. } => Inexact::NoFaults { why },
             counted @ (Inexact::NotAdvised { .. } | Inexact::BudgetOver { .. } | Inexact::Lost { .. }) => counted,
+            Inexact::Unchecked => Inexact::Unchecked,
         }
     }
 }
@@ -68,6 +71,9 @@ impl fmt::Display for Inexact {
             Inexact::Lost { faults } => {
                 write!(f, "{faults} page faults are missing: the kernel's ring was full; record it again")
             }
+            Inexact::Unchecked => f.write_str(
+                "whether pages of it were touched unseen could not be checked in the end: it was deleted or replaced, say"
+            ),
         }
     }
 }

@@ -83,6 +83,10 @@ pub struct TracedFile {
     /// Why they are not, although that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inexact: Option<Inexact>,
+    /// Touches that may be missing nevertheless: of pages that were in the page cache without an access, or that came into
+    /// another page table together with the page beside them. They lower the coverage as if all of them were made.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unseen_touches: u64,
     /// How it was opened, read, mapped and advised. Absent in what was imported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<observation::Access>,

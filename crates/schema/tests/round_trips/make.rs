@@ -287,7 +287,7 @@ makes! {
         schema::protocol::TraceOf { path, digest, file, files }
         schema::protocol::ReplayedFile { place, path, identity, bytes }
         schema::trace::TracedFile {
-            path, mappings, bytes, identity, resident_before, exact, inexact, counts,
+            path, mappings, bytes, identity, resident_before, exact, inexact, unseen_touches, counts,
         }
         schema::trace::LeftOut {
             failed, at_end, unknown_offset, writes, other_files, beyond_limit, small_mappings,
@@ -809,6 +809,7 @@ makes! {
         Exact { None, Set, Order }
         Inexact {
             NotCold { why }, NoFaults { why }, NotAdvised { mappings }, BudgetOver { budget_ms }, Lost { faults },
+            Unchecked,
         }
         AccessDifference { Kind, Mappings, Calls, Direct, Hints, Readers }
         UnknownLikeness { NotObserved, Incomplete { arm, reason }, Ring { arm }, Idle }

@@ -11,6 +11,7 @@ mod tasks;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
+    fs::File,
     io::BufWriter,
     os::unix::fs::MetadataExt,
     path::Path,
@@ -24,7 +25,10 @@ use schema::{
     protocol::Permit,
     trace::{Inexact, RecordedRun},
 };
-use sys::follow::{Beside, FollowError, Followed, TouchesAsked, Waiting, WatchedBy, start};
+use sys::{
+    cache::{Way, each_resident},
+    follow::{Beside, FollowError, Followed, TouchesAsked, Waiting, WatchedBy, start},
+};
 
 use crate::{
     task::{Fault, at},
@@ -122,6 +126,23 @@ impl Begun {
     }
 }
 
+/// Pages of each file that are in the page cache now and that no access explains: somebody else has read them, or the kernel has
+/// brought them in beside others, and touching them need not have been seen. Files that cannot be looked at are left out.
+fn unexplained(exact: &ExactTo, stream: &Stream) -> Vec<(Identity, u64)> {
+    let of = |path: &String| {
+        let file = File::open(path).ok()?;
+        let identity = sys::folder::identity(&file).ok()?;
+        let (explained, mut unexplained) = (stream.explained(identity), 0);
+        let each = |page| unexplained += u64::from(!explained.is_some_and(|it| it.contains(page)));
+        if !Way::Mincore.shows(&file) {
+            return None;
+        }
+        each_resident(&file, 0, file.metadata().ok()?.len(), each).ok()?;
+        Some((identity, unexplained))
+    };
+    exact.files.iter().filter(|it| it.why_not.is_none()).filter_map(|it| of(&it.path)).collect()
+}
+
 /// The trace of an execution, to where it is asked for.
 fn write(
     (to, permit): &(TraceTo, Permit),
@@ -161,6 +182,7 @@ fn write(
         beyond_writes: followed.beyond_writes,
         touches: followed.touches.as_ref(),
         budget_ms: to.exact.as_ref().map_or(0, |it| it.budget_ms),
+        unexplained: to.exact.iter().flat_map(|it| unexplained(it, &stream)).collect(),
     };
     let (header, body) = stream.finish(counts.files(), ended);
     if header.files.is_empty() {

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use schema::{
+    Span,
     leftover::FileIdentity,
     observation::FileAccess,
     trace::{self, ACCESS_BYTES_MAX, Body, Exact, FILES_MAX, Header, Inexact, LeftOut, RecordedRun, TracedFile},
@@ -54,6 +55,22 @@ struct Streamed {
     is_named: bool,
     /// In the table.
     place: Option<u32>,
+    /// Those that an access explains, or that are counted otherwise.
+    pages: Pages,
+}
+
+/// Pages by their numbers, 64 of them together.
+#[derive(Default)]
+pub(super) struct Pages(HashMap<u64, u64>);
+
+impl Pages {
+    fn insert(&mut self, page: u64) {
+        *self.0.entry(page / 64).or_default() |= 1 << (page % 64);
+    }
+
+    pub(super) fn contains(&self, page: u64) -> bool {
+        self.0.get(&(page / 64)).is_some_and(|it| it >> (page % 64) & 1 == 1)
+    }
 }
 
 /// What the follower knows of an execution.
@@ -66,6 +83,9 @@ pub(super) struct Ended<'a> {
     pub beyond_writes: u64,
     pub touches: Option<&'a TouchesSeen>,
     pub budget_ms: u64,
+    /// Of each file that could be looked at, pages that were in the page cache in the end and that no access explains
+    /// (`Stream::explained`). Whether they were touched is not known.
+    pub unexplained: HashMap<Identity, u64>,
 }
 
 impl Stream {
@@ -93,30 +113,52 @@ impl Stream {
 
     /// The trace's first line, and everything else of it.
     pub(super) fn finish(mut self, counts: &[FileAccess], ended: Ended) -> (Header, Body) {
-        let Ended { recorder, mut run, beyond, beyond_writes, touches, budget_ms } = ended;
+        let Ended { recorder, mut run, beyond, beyond_writes, touches, budget_ms, unexplained } = ended;
         self.left_out.beyond_limit += beyond;
         // Where a file that is written to is read after them is not known.
         let is_written = |id: &FileId| counts.get(id.0).is_some_and(|it| it.access.opens_for_writing > 0);
         if self.table.iter().any(is_written) {
             self.left_out.beyond_limit += beyond_writes;
         }
-        let LeftOut { beyond_limit, unknown_offset, .. } = self.left_out;
-        let lost = touches.map_or(0, |it| it.lost);
-        let missing = [beyond_limit, unknown_offset, self.unseen_pages, lost];
-        let missing = missing.into_iter().fold(0, u64::saturating_add);
         let kept = self.body.accesses();
         run.bytes = self.bytes;
         cut(&mut run.command);
-        let mut files = Vec::new();
+        let (mut files, mut unseen) = (Vec::new(), self.unseen_pages);
         for id in &self.table {
             let mut file = std::mem::take(&mut self.files[id.0].file);
             file.counts = counts.get(id.0).map(|it| it.access.clone());
             let identity = file.identity.map(|it| (it.device, it.inode)).unwrap_or_default();
-            (file.exact, file.inexact) = known(self.wanted.get(&identity), identity, touches, budget_ms, file.mappings);
+            let wanted = self.wanted.get(&identity);
+            (file.exact, file.inexact) = known(wanted, identity, touches, budget_ms, &unexplained, file.mappings);
+            file.unseen_touches = match file.exact {
+                // None of its touches is known, and that is said.
+                Exact::None => 0,
+                _ => file.unseen_touches.saturating_add(unexplained.get(&identity).copied().unwrap_or(0)),
+            };
+            unseen = unseen.saturating_add(file.unseen_touches);
             files.push(file);
         }
+        let LeftOut { beyond_limit, unknown_offset, .. } = self.left_out;
+        let lost = touches.map_or(0, |it| it.lost);
+        let missing = [beyond_limit, unknown_offset, unseen, lost].into_iter().fold(0, u64::saturating_add);
         let header = Header { run: Some(run), ..Header::new(recorder, files, self.left_out).lacking(kept, missing) };
         (header, self.body)
+    }
+
+    /// Pages of a file that are in the page cache because of an access, or whose touches are counted otherwise.
+    pub(super) fn explained(&self, identity: Identity) -> Option<&Pages> {
+        let is_it = |it: &&Streamed| it.file.identity.is_some_and(|it| (it.device, it.inode) == identity);
+        self.files.iter().find(is_it).map(|it| &it.pages)
+    }
+
+    /// Pages of files whose touches are to be known.
+    fn explain(&mut self, id: FileId, span: Span) {
+        let file = &mut self.files[id.0];
+        let identity = file.file.identity.map(|it| (it.device, it.inode)).unwrap_or_default();
+        if self.wanted.get(&identity) == Some(&Wanted::Exact) {
+            let end = span.offset.saturating_add(span.bytes).div_ceil(self.page_bytes);
+            (span.offset / self.page_bytes..end).for_each(|page| file.pages.insert(page));
+        }
     }
 
     /// Its place in the table; nothing where that is full.
@@ -173,7 +215,8 @@ impl Stream {
         }
     }
 
-    fn mapped(&mut self, id: FileId, bytes: u64, kind: MappingKind) {
+    fn mapped(&mut self, id: FileId, span: Span, kind: MappingKind) {
+        let bytes = span.bytes;
         let file = &mut self.files[id.0];
         file.file.mappings += 1;
         let identity = file.file.identity.map(|it| (it.device, it.inode)).unwrap_or_default();
@@ -184,6 +227,7 @@ impl Stream {
             if is_exact && bytes < MAPPING_BYTES_MIN {
                 self.left_out.small_mappings += 1;
                 self.unseen_pages = self.unseen_pages.saturating_add(bytes.div_ceil(self.page_bytes));
+                self.explain(id, span);
             }
             // One whose mappings are not known to a reader of the trace.
             let is_left_out = self.place(id).is_none();
@@ -208,13 +252,16 @@ impl Sink for Stream {
             true => !is_made_up(&found.path),
             false => self.named.contains(&identity),
         };
-        self.files.push(Streamed { file, is_named, place: None });
+        self.files.push(Streamed { file, is_named, place: None, pages: Pages::default() });
     }
 
     fn access(&mut self, access: &ObservedAccess) {
         let ObservedAccess { thread, file, span, via } = *access;
+        if matches!(via, Via::Touch | Via::Call { sequential: Some(_), .. }) {
+            self.explain(file, span);
+        }
         match via {
-            Via::Mapping(kind) => self.mapped(file, span.bytes, kind),
+            Via::Mapping(kind) => self.mapped(file, span, kind),
             Via::Growth(_) => {}
             Via::Touch => self.push(thread, file, span.offset, span.bytes, trace::Via::Mapping),
             Via::Call { .. } if span.bytes == 0 => self.left_out.at_end += u64::from(self.files[file.0].is_named),
@@ -245,6 +292,7 @@ fn known(
     identity: Identity,
     touches: Option<&TouchesSeen>,
     budget_ms: u64,
+    unexplained: &HashMap<Identity, u64>,
     mappings: u64,
 ) -> (Exact, Option<Inexact>) {
     let (Some(wanted), Some(touches)) = (wanted, touches) else { return (Exact::None, None) };
@@ -253,9 +301,10 @@ fn known(
         (Wanted::Exact, TouchesSeen { refused: Some(why), .. }) => Some(Inexact::NoFaults { why: why.clone() }),
         (Wanted::Exact, TouchesSeen { lost: 1.., .. }) => Some(Inexact::Lost { faults: touches.lost }),
         (Wanted::Exact, TouchesSeen { is_over_budget: true, .. }) => Some(Inexact::BudgetOver { budget_ms }),
-        (Wanted::Exact, TouchesSeen { unadvised, .. }) => {
-            unadvised.get(&identity).map(|&mappings| Inexact::NotAdvised { mappings })
-        }
+        (Wanted::Exact, TouchesSeen { unadvised, .. }) => match unadvised.get(&identity) {
+            Some(&mappings) => Some(Inexact::NotAdvised { mappings }),
+            None => (!unexplained.contains_key(&identity)).then_some(Inexact::Unchecked),
+        },
     };
     match inexact {
         // Nothing is unknown of what was never mapped.
@@ -282,7 +331,7 @@ fn cut(command: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use schema::{Span, trace::Reader};
+    use schema::trace::Reader;
 
     use super::*;
 
@@ -316,6 +365,7 @@ mod tests {
             beyond_writes: 0,
             touches,
             budget_ms: 30_000,
+            unexplained: HashMap::from([((1, 7), 0)]),
         }
     }
 
@@ -414,10 +464,28 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_no_access_explains_lower_the_coverage() {
+        let mut stream = Stream::new([], HashMap::from([((1, 7), Wanted::Exact)]), PAGE);
+        stream.file(FileId(0), &found(7, "/data/a"));
+        stream.access(&access(1, 0, 0, MAPPING_BYTES_MIN, MAPPED));
+        stream.access(&access(1, 0, 2 * PAGE, PAGE, Via::Touch));
+        stream.access(&access(1, 0, 5 * PAGE - 1, 2, CALL));
+        stream.access(&access(1, 0, 8 * PAGE, PAGE, MAPPED));
+        let explained = stream.explained((1, 7)).unwrap();
+        assert_eq!((0..10).filter(|it| explained.contains(*it)).collect::<Vec<u64>>(), [2, 4, 5, 8]);
+        let unexplained = HashMap::from([((1, 7), 4)]);
+        let touches = TouchesSeen::default();
+        let (header, _) = stream.finish(&[], Ended { unexplained, ..ended(Some(&touches)) });
+        let file = &header.files[0];
+        // Two accesses; four pages, and the page of a small mapping.
+        assert_eq!((file.exact, file.unseen_touches, header.coverage), (Exact::Order, 4, 0.285714));
+    }
+
+    #[test]
     fn pages_are_exact_only_where_each_touch_was_seen_and_the_reason_is_given_elsewhere() {
         let not_cold = Inexact::NotCold { why: "it is mapped".into() };
         let wanted = HashMap::from([((1, 7), Wanted::Exact), ((1, 8), Wanted::Not(not_cold.clone()))]);
-        let finish = |touches: Option<TouchesSeen>| {
+        let seen = |touches: Option<TouchesSeen>, unexplained: HashMap<Identity, u64>| {
             let mut stream = Stream::new([], wanted.clone(), PAGE);
             for (file, inode) in [7, 8, 9].into_iter().enumerate() {
                 stream.file(FileId(file), &found(inode, "/data/a"));
@@ -425,11 +493,15 @@ mod tests {
                 stream.access(&access(1, file, 0, MAPPING_BYTES_MIN - 1, MAPPED));
                 stream.access(&access(1, file, PAGE, PAGE, Via::Touch));
             }
-            let (header, _) = stream.finish(&[], ended(touches.as_ref()));
+            let (header, _) = stream.finish(&[], Ended { unexplained, ..ended(touches.as_ref()) });
             assert_eq!(header.left_out.small_mappings, 1);
             header.files.into_iter().map(|it| (it.exact, it.inexact)).collect::<Vec<_>>()
         };
         let none = (Exact::None, None);
+        let finish = |touches| seen(touches, HashMap::from([((1, 7), 0)]));
+        // Deleted, say.
+        let unchecked = seen(Some(TouchesSeen::default()), HashMap::new());
+        assert_eq!(unchecked[0], (Exact::None, Some(Inexact::Unchecked)));
         assert_eq!(finish(None), [none.clone(), none.clone(), none.clone()]);
         let cases = [
             (TouchesSeen::default(), (Exact::Order, None)),

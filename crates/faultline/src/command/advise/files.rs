@@ -152,6 +152,7 @@ pub(super) fn together(
     for (of, at) in seen.header.files.iter().zip(&to) {
         if let Some(at) = at {
             (table[*at].exact, table[*at].inexact) = (of.exact, of.inexact.clone());
+            table[*at].unseen_touches = of.unseen_touches;
         }
     }
     let via = if maps { Via::Mapping } else { Via::Call };
