@@ -161,6 +161,28 @@ fn brought_in(sandbox: &Sandbox, how: &str) -> Option<(Header, TracedFile, Vec<u
 }
 
 #[test]
+fn touches_of_pages_that_the_program_has_brought_in_otherwise_are_seen_one_by_one() {
+    let sandbox = on_disk();
+    let whole: Vec<u64> = (0..1024).collect();
+    let ways = [("nothing", 1.0), ("advice", 1.0), ("readahead", 1.0), ("calls", 1.0)];
+    // Pages of a small mapping are taken for touched.
+    for (how, coverage) in [&ways[..], &[("small-mapping", 0.999024), ("growth", 0.888888)]].concat() {
+        let Some((header, file, pages)) = brought_in(&sandbox, how) else { return };
+        assert!(pages == whole, "{how}: {} of 1024 pages", pages.len());
+        assert_eq!((file.unseen_touches, header.coverage), (0, coverage), "{how}");
+    }
+}
+
+#[test]
+fn a_file_that_is_mapped_again_is_touched_again() {
+    let sandbox = on_disk();
+    let twice: Vec<u64> = (0..1024).chain(0..1024).collect();
+    let Some((header, file, pages)) = brought_in(&sandbox, "mapping") else { return };
+    assert!(pages == twice, "{} of 2048 touches", pages.len());
+    assert_eq!((file.unseen_touches, header.coverage), (0, 1.0));
+}
+
+#[test]
 fn touches_that_need_not_have_been_seen_are_counted_and_lower_the_coverage() {
     let sandbox = on_disk();
     let Some((header, file, pages)) = brought_in(&sandbox, "lock") else { return };
@@ -261,7 +283,10 @@ fn pages_of_points(sandbox: &Sandbox, database: &str, setup: &str) -> Option<(Tr
     followed(sandbox.run(&[&args[..], &command].concat()))?;
     let (header, accesses) = read(&trace);
     let pages = accesses.iter().flat_map(|it| it.offset / PAGE..(it.offset + it.bytes).div_ceil(PAGE)).collect();
-    Some((header.files[0].clone(), pages))
+    let file = header.files[0].clone();
+    // Its first reads are calls; what they read ahead is not taken for touched.
+    assert!(file.exact == Exact::None || header.coverage == 1.0, "{} {}", header.coverage, file.unseen_touches);
+    Some((file, pages))
 }
 
 #[test]

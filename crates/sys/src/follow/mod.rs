@@ -539,6 +539,9 @@ impl Follower<'_> {
         let mut opened = descriptor.and_then(|it| Opened::of(thread, it));
         if let Some((descriptor, opened)) = descriptor.zip(opened.as_mut()) {
             self.look(thread, descriptor, opened);
+            if let (Does::Open, Some(touches)) = (call.does, &mut self.touches) {
+                touches.opened(process, descriptor, opened);
+            }
         }
         self.tell(Event::Called(Called { thread, call, arguments, result: Some(result), opened }));
         let Some(touches) = &mut self.touches else { return };

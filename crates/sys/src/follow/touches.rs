@@ -2,9 +2,13 @@
 //! the page cache and the mapping has the advice MADV_RANDOM. Without it a fault brings in, and maps, more than its page. The
 //! program's mappings of the files get that advice as soon as they are made (`inject`), and its own advice about them becomes
 //! the same; nothing is populated.
+//!
+//! Of pages that came into the page cache otherwise, a fault maps those around it, which are then touched unseen. So calls read
+//! no more of the files than they deliver, and a mapping begins without the pages that nobody has mapped.
 
 use std::{
     collections::{BTreeMap, HashSet},
+    fs::File,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -12,14 +16,20 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::{
+    fs::{Advice, fadvise},
+    process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open},
+};
+
 use super::{Does, Opened, inject};
 use crate::{
-    folder::Identity,
+    folder::{self, Identity},
     page_bytes,
     perf::{PageFault, PageFaults},
 };
 
-/// Smaller mappings are left as they are: programs make many of them, and each advice stops the program three times.
+/// Smaller mappings are not told apart page by page: programs make many of them, and nothing is evicted for each. They get the
+/// advice too, so that they bring in no more than their own pages.
 pub const MAPPING_BYTES_MIN: u64 = 1 << 20;
 
 /// Interval at which the rings are emptied, between the stops of the program.
@@ -165,11 +175,13 @@ pub(super) struct Touches<'a> {
     pub(super) faults: &'a Faults,
     files: &'a HashSet<Identity>,
     pub(super) unadvised: BTreeMap<Identity, u64>,
+    /// Descriptors whose open files are read without read-ahead, by process.
+    without_read_ahead: BTreeMap<(i32, i32), Identity>,
 }
 
 impl<'a> Touches<'a> {
     pub(super) fn of(faults: &'a Faults, files: &'a HashSet<Identity>) -> Touches<'a> {
-        Touches { faults, files, unadvised: BTreeMap::new() }
+        Touches { faults, files, unadvised: BTreeMap::new(), without_read_ahead: BTreeMap::new() }
     }
 
     fn is_on(&self) -> bool {
@@ -210,7 +222,29 @@ impl<'a> Touches<'a> {
                 let brings_in = BRINGS_IN.contains(&(arguments[2] as i32));
                 (brings_in && is_ours() && self.is_on()).then_some((2, libc::MADV_RANDOM as u64))
             }
+            Does::AdviseFile => {
+                const BRINGS_IN: [i32; 3] =
+                    [libc::POSIX_FADV_NORMAL, libc::POSIX_FADV_SEQUENTIAL, libc::POSIX_FADV_WILLNEED];
+                let brings_in = BRINGS_IN.contains(&(arguments[3] as i32)) && self.is_on();
+                let file = brings_in.then(|| Opened::of(thread, arguments[0] as i32)).flatten();
+                self.is_one_of(file.as_ref()).map(|_| (3, libc::POSIX_FADV_RANDOM as u64))
+            }
+            Does::ReadAhead => {
+                // The call has no way to ask for nothing: 0 bytes are all up to the end (mm/fadvise.c).
+                const BEYOND_THE_END: u64 = 1 << 62;
+                let file = self.is_on().then(|| Opened::of(thread, arguments[0] as i32)).flatten();
+                self.is_one_of(file.as_ref()).map(|_| (1, BEYOND_THE_END))
+            }
             _ => None,
+        }
+    }
+
+    /// What a process, stopped, has just opened. Where it does not take the advice, the pages that are read ahead show in the
+    /// page cache when all is over.
+    pub(super) fn opened(&mut self, process: i32, descriptor: i32, opened: &Opened) {
+        let Some(file) = self.is_one_of(Some(opened)).filter(|_| self.is_on()) else { return };
+        if advise(process, descriptor, file, Advice::Random) {
+            self.without_read_ahead.insert((process, descriptor), file);
         }
     }
 
@@ -228,10 +262,17 @@ impl<'a> Touches<'a> {
             return None;
         }
         self.unmapped(process, result as u64, bytes);
-        if bytes < MAPPING_BYTES_MIN || !is_of_file(arguments) || !self.is_on() {
+        if !is_of_file(arguments) || !self.is_on() {
             return None;
         }
         let file = self.is_one_of(Opened::of(thread, arguments[4] as i32).as_ref())?;
+        if bytes >= MAPPING_BYTES_MIN {
+            // Pages that were read or mapped before would be touched unseen.
+            let opened = File::open(format!("/proc/{thread}/fd/{}", arguments[4] as i32));
+            if !opened.is_ok_and(|it| fadvise(it, 0, None, Advice::DontNeed).is_ok()) {
+                self.fail(file);
+            }
+        }
         match inject::Injected::madvise(thread, result as u64, bytes, libc::MADV_RANDOM, Some(file)) {
             Ok(injected) => Some(injected),
             Err(_) => {
@@ -241,10 +282,14 @@ impl<'a> Touches<'a> {
         }
     }
 
-    /// Once the time is over, a mapping of the process, stopped after a call, is as it was: what is left goes at its own speed.
-    pub(super) fn relieve(&self, thread: i32, process: i32) -> Option<inject::Injected> {
+    /// Once the time is over, a mapping of the process, stopped after a call, is as it was, and so are the open files: what is
+    /// left goes at its own speed.
+    pub(super) fn relieve(&mut self, thread: i32, process: i32) -> Option<inject::Injected> {
         if self.is_on() {
             return None;
+        }
+        for ((process, descriptor), file) in std::mem::take(&mut self.without_read_ahead) {
+            advise(process, descriptor, file, Advice::Normal);
         }
         let mut held = self.faults.held();
         let at = held.advised.iter().position(|it| it.0 == process)?;
@@ -292,6 +337,17 @@ impl<'a> Touches<'a> {
     pub(super) fn ended(&self, process: i32) {
         self.faults.drained().advised.retain(|it| it.0 != process);
     }
+}
+
+/// Gives advice about the open file of a descriptor of another process, if it is of this file.
+fn advise(process: i32, descriptor: i32, file: Identity, advice: Advice) -> bool {
+    let open = || {
+        let process = pidfd_open(Pid::from_raw(process)?, PidfdFlags::empty()).ok()?;
+        // The same open file, which has the advice.
+        let open = File::from(pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty()).ok()?);
+        folder::identity(&open).is_ok_and(|it| it == file).then_some(open)
+    };
+    open().is_some_and(|it| fadvise(it, 0, None, advice).is_ok())
 }
 
 fn is_of_file(arguments: &[u64; 6]) -> bool {

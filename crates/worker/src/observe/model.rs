@@ -8,7 +8,7 @@ use schema::{Span, mapped_runtime::MappedRuntime};
 use sys::follow::{At, Called, Does, Event, Listener, MAPPING_BYTES_MIN, Opened};
 
 use super::{
-    access::{Identity, MappingKind, Mark, ObservedAccess, Sink, Via},
+    access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Sink, Via},
     advice::Advice,
     counts::Program,
     files::{Delivered, Files, OpenId, ReadCall},
@@ -307,10 +307,15 @@ impl<S: Sink> Model<S> {
         };
         let via = Via::Mapping(kind);
         self.sink.access(&ObservedAccess { thread, file, span: Span { offset, bytes }, via });
-        let exact = bytes >= MAPPING_BYTES_MIN && self.exact.contains(&self.files.identity(file));
+        let exact = self.is_exact(file, bytes);
         if let Some(process) = self.tasks.process(thread) {
             self.mappings.map(process, address, bytes, Mapped { file, offset, kind, exact });
         }
+    }
+
+    /// Whether the touches of a mapping of so many bytes are seen one by one.
+    fn is_exact(&self, file: FileId, bytes: u64) -> bool {
+        bytes >= MAPPING_BYTES_MIN && self.exact.contains(&self.files.identity(file))
     }
 
     fn unmap(&mut self, thread: i32, from: u64, bytes: u64) {
@@ -335,7 +340,8 @@ impl<S: Sink> Model<S> {
             self.untouch(process, to, bytes);
             self.touched.extend(moved.into_iter().map(|it| (process, to.wrapping_add(it - from))));
         }
-        let Some(mapped) = there else { return };
+        let Some(mut mapped) = there else { return };
+        mapped.exact |= self.is_exact(mapped.file, bytes);
         self.mappings.map(process, to, bytes, mapped);
         let grown = bytes.saturating_sub(old_bytes);
         let span = Span { offset: mapped.offset.wrapping_add(bytes - grown), bytes: grown };

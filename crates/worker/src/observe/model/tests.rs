@@ -468,6 +468,28 @@ fn each_first_touch_of_a_page_of_an_exact_mapping_is_one_access_in_order() {
     assert_eq!(seen, [(0, 4096, 4096), (0, 0, 4096), (0, last, 100), (0, 8192, 4096), (0, 4096, 4096)]);
 }
 
+impl<S: Sink> TestModel<S> {
+    fn touch(&mut self, thread: i32, address: u64) {
+        self.0.receive(Event::Touched { thread, address });
+    }
+}
+
+fn touches(model: &TestModel<Kept>) -> usize {
+    model.0.sink.accesses.iter().filter(|it| it.via == Via::Touch).count()
+}
+
+#[test]
+fn a_small_mapping_that_becomes_large_is_seen_page_by_page_from_then_on() {
+    let mut model = TestModel::to(Kept::default());
+    model.call_with(10, "openat", &[], 3, Some(Opened { bytes: 1 << 21, ..a_file(9) }));
+    model.call(10, "mmap", &[0, 4096, 1, libc::MAP_SHARED as u64, 3, 0], 0x1000_0000);
+    model.touch(10, 0x1000_0000);
+    assert_eq!(touches(&model), 0);
+    model.call(10, "mremap", &[0x1000_0000, 4096, 1 << 20, 1], 0x2000_0000);
+    (0..9).for_each(|page| model.touch(10, 0x2000_0000 + page * 4096));
+    assert_eq!(touches(&model), 9);
+}
+
 #[test]
 fn a_descriptor_that_another_process_gave_is_read_where_it_was() {
     let mut model = TestModel::to(Kept::default());
