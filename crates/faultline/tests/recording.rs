@@ -185,6 +185,10 @@ fn a_file_that_is_mapped_again_is_touched_again() {
 #[test]
 fn touches_that_need_not_have_been_seen_are_counted_and_lower_the_coverage() {
     let sandbox = on_disk();
+    // Pages that a mapping has stay, and each fault of the other one maps those around it.
+    let Some((header, file, pages)) = brought_in(&sandbox, "mapping-that-stays") else { return };
+    assert_eq!(pages.len() as u64 + file.unseen_touches, 2048);
+    assert!(file.unseen_touches > 512 && header.coverage < 0.9, "{} {}", file.unseen_touches, header.coverage);
     let Some((header, file, pages)) = brought_in(&sandbox, "lock") else { return };
     assert_eq!((pages.len(), file.unseen_touches, header.coverage), (0, 1024, 0.0));
 }

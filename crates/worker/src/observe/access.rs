@@ -63,6 +63,8 @@ pub(super) enum Mark {
     TurnedDirect,
     Advised(Advice),
     FailedRead,
+    /// A page of it came into a page table together with one that was touched, so that touches of it there are not seen.
+    TouchedUnseen,
 }
 
 /// Takes what the model finds out, in the order of the calls.

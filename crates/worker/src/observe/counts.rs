@@ -137,7 +137,7 @@ impl Sink for Counts {
             }
             Mark::TurnedDirect => access.opens_direct += 1,
             Mark::Advised(advice) => *access.hints.entry(advice.to_string()).or_default() += 1,
-            Mark::FailedRead => {}
+            Mark::FailedRead | Mark::TouchedUnseen => {}
         }
     }
 

@@ -2,7 +2,7 @@
 //! what is mapped where, and what was touched there. Pure: it makes no system call and counts nothing; its results go to a
 //! `Sink`.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, btree_map};
 
 use schema::{Span, mapped_runtime::MappedRuntime};
 use sys::follow::{At, Called, Does, Event, Listener, MAPPING_BYTES_MIN, Opened};
@@ -25,9 +25,25 @@ pub(super) struct Model<S> {
     /// Files whose pages are seen one by one.
     exact: HashSet<Identity>,
     page_bytes: u64,
-    /// Pages of them that were touched: process, and address. Writing to a page that was read faults once more.
-    touched: BTreeSet<(i32, u64)>,
+    /// What page tables have of them, by process and address.
+    entries: BTreeMap<(i32, u64), Entry>,
+    /// Of their pages that are in the page cache because they were touched: how many page tables have each.
+    resident: HashMap<(FileId, u64), u64>,
 }
+
+/// A page of a file in the page table of a process.
+struct Entry {
+    file: FileId,
+    page: u64,
+    /// A touch brought it there. Writing to it afterwards faults once more. Otherwise it came with a page beside it, and touching
+    /// it does not fault.
+    seen: bool,
+    /// It may have been written to. Then it is not evicted.
+    may_be_dirty: bool,
+}
+
+/// So much around a fault comes into the page table, as far as it is in the page cache (mm/memory.c, `fault_around_bytes`).
+const FAULT_AROUND: u64 = 64 << 10;
 
 impl<S: Sink> Listener for Model<S> {
     fn receive(&mut self, event: Event) {
@@ -67,7 +83,8 @@ impl<S: Sink> Model<S> {
             mappings: Mappings::default(),
             exact,
             page_bytes,
-            touched: BTreeSet::new(),
+            entries: BTreeMap::new(),
+            resident: HashMap::new(),
         }
     }
 
@@ -120,15 +137,43 @@ impl<S: Sink> Model<S> {
     /// Nothing is mapped in the process any more.
     fn forget(&mut self, process: i32) {
         self.mappings.forget(process);
-        self.untouch(process, 0, u64::MAX);
+        self.clear(process, 0, u64::MAX);
     }
 
     /// What is mapped there from now on was not touched yet.
-    fn untouch(&mut self, process: i32, from: u64, bytes: u64) {
-        let gone = (process, from)..(process, from.saturating_add(bytes));
-        let gone: Vec<(i32, u64)> = self.touched.range(gone).copied().collect();
-        for it in gone {
-            self.touched.remove(&it);
+    fn clear(&mut self, process: i32, from: u64, bytes: u64) {
+        for (_, entry) in self.take_entries(process, from, bytes) {
+            self.drop_entry(entry);
+        }
+    }
+
+    fn take_entries(&mut self, process: i32, from: u64, bytes: u64) -> Vec<(u64, Entry)> {
+        let there = self.entries.range((process, from)..(process, from.saturating_add(bytes)));
+        let there: Vec<u64> = there.map(|it| it.0.1).collect();
+        there.into_iter().filter_map(|at| Some((at, self.entries.remove(&(process, at))?))).collect()
+    }
+
+    /// Its page stays in the page cache.
+    fn drop_entry(&mut self, Entry { file, page, seen, may_be_dirty }: Entry) {
+        if !may_be_dirty {
+            self.resident.entry((file, page)).and_modify(|tables| *tables = tables.saturating_sub(1));
+        }
+        if !seen {
+            self.sink.mark(file, Mark::TouchedUnseen);
+        }
+    }
+
+    /// Whether nobody saw it there before.
+    fn enter(&mut self, process: i32, address: u64, mapped: Mapped, seen: bool) -> bool {
+        let (file, page) = (mapped.file, mapped.offset / self.page_bytes);
+        let may_be_dirty = mapped.kind.shared && mapped.kind.writable;
+        match self.entries.entry((process, address)) {
+            btree_map::Entry::Occupied(mut there) => seen && !std::mem::replace(&mut there.get_mut().seen, true),
+            btree_map::Entry::Vacant(place) => {
+                place.insert(Entry { file, page, seen, may_be_dirty });
+                *self.resident.entry((file, page)).or_default() += 1;
+                true
+            }
         }
     }
 
@@ -136,12 +181,30 @@ impl<S: Sink> Model<S> {
         let Some(process) = self.tasks.process(thread) else { return };
         let address = address - address % self.page_bytes;
         let Some(mapped) = self.mappings.at(process, address).filter(|it| it.exact) else { return };
-        if self.touched.insert((process, address)) {
+        if self.enter(process, address, mapped, true) {
             let there = self.files.bytes(mapped.file).saturating_sub(mapped.offset);
             // A file that grew meanwhile has more.
             let bytes = if there == 0 { self.page_bytes } else { self.page_bytes.min(there) };
             let span = Span { offset: mapped.offset, bytes };
             self.sink.access(&ObservedAccess { thread, file: mapped.file, span, via: Via::Touch });
+            self.map_around(process, address, mapped);
+        }
+    }
+
+    /// A fault brings pages beside its own into the page table, if they are in the page cache: those that were touched through
+    /// another mapping.
+    fn map_around(&mut self, process: i32, address: u64, mapped: Mapped) {
+        let from = address - address % FAULT_AROUND;
+        for beside in (from..from.saturating_add(FAULT_AROUND)).step_by(self.page_bytes as usize) {
+            let offset = mapped.offset.checked_add(beside).and_then(|it| it.checked_sub(address));
+            let is_resident = |offset| self.resident.contains_key(&(mapped.file, offset / self.page_bytes));
+            if self.entries.contains_key(&(process, beside)) || !offset.is_some_and(is_resident) {
+                continue;
+            }
+            let there = self.mappings.at(process, beside);
+            if let Some(there) = there.filter(|it| it.exact && it.file == mapped.file && Some(it.offset) == offset) {
+                self.enter(process, beside, there, false);
+            }
         }
     }
 
@@ -308,6 +371,10 @@ impl<S: Sink> Model<S> {
         let via = Via::Mapping(kind);
         self.sink.access(&ObservedAccess { thread, file, span: Span { offset, bytes }, via });
         let exact = self.is_exact(file, bytes);
+        if exact {
+            // The follower has just evicted what no page table has (`sys::follow`).
+            self.resident.retain(|of, tables| of.0 != file || *tables > 0);
+        }
         if let Some(process) = self.tasks.process(thread) {
             self.mappings.map(process, address, bytes, Mapped { file, offset, kind, exact });
         }
@@ -321,7 +388,7 @@ impl<S: Sink> Model<S> {
     fn unmap(&mut self, thread: i32, from: u64, bytes: u64) {
         if let Some(process) = self.tasks.process(thread) {
             self.mappings.unmap(process, from, bytes);
-            self.untouch(process, from, bytes);
+            self.clear(process, from, bytes);
         }
     }
 
@@ -335,10 +402,14 @@ impl<S: Sink> Model<S> {
         self.mappings.unmap(process, to, bytes);
         if from != to {
             // Pages that move with it do not fault again.
-            let moved = (process, from)..(process, from.saturating_add(old_bytes));
-            let moved: Vec<u64> = self.touched.range(moved).map(|it| it.1).collect();
-            self.untouch(process, to, bytes);
-            self.touched.extend(moved.into_iter().map(|it| (process, to.wrapping_add(it - from))));
+            let moved = self.take_entries(process, from, old_bytes);
+            self.clear(process, to, bytes);
+            for (at, entry) in moved {
+                match at - from < bytes {
+                    true => drop(self.entries.insert((process, to.wrapping_add(at - from)), entry)),
+                    false => self.drop_entry(entry),
+                }
+            }
         }
         let Some(mut mapped) = there else { return };
         mapped.exact |= self.is_exact(mapped.file, bytes);

@@ -271,8 +271,10 @@ impl Sink for Stream {
     }
 
     fn mark(&mut self, file: FileId, mark: Mark) {
-        if mark == Mark::FailedRead && self.files[file.0].is_named {
-            self.left_out.failed += 1;
+        match mark {
+            Mark::FailedRead if self.files[file.0].is_named => self.left_out.failed += 1,
+            Mark::TouchedUnseen => self.files[file.0].file.unseen_touches += 1,
+            _ => {}
         }
     }
 
@@ -464,21 +466,22 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_no_access_explains_lower_the_coverage() {
+    fn pages_that_no_access_explains_lower_the_coverage_and_so_do_touches_that_are_not_seen() {
         let mut stream = Stream::new([], HashMap::from([((1, 7), Wanted::Exact)]), PAGE);
         stream.file(FileId(0), &found(7, "/data/a"));
         stream.access(&access(1, 0, 0, MAPPING_BYTES_MIN, MAPPED));
         stream.access(&access(1, 0, 2 * PAGE, PAGE, Via::Touch));
         stream.access(&access(1, 0, 5 * PAGE - 1, 2, CALL));
         stream.access(&access(1, 0, 8 * PAGE, PAGE, MAPPED));
+        (0..3).for_each(|_| stream.mark(FileId(0), Mark::TouchedUnseen));
         let explained = stream.explained((1, 7)).unwrap();
         assert_eq!((0..10).filter(|it| explained.contains(*it)).collect::<Vec<u64>>(), [2, 4, 5, 8]);
         let unexplained = HashMap::from([((1, 7), 4)]);
         let touches = TouchesSeen::default();
         let (header, _) = stream.finish(&[], Ended { unexplained, ..ended(Some(&touches)) });
         let file = &header.files[0];
-        // Two accesses; four pages, and the page of a small mapping.
-        assert_eq!((file.exact, file.unseen_touches, header.coverage), (Exact::Order, 4, 0.285714));
+        // Two accesses; four pages, three touches, and the page of a small mapping.
+        assert_eq!((file.exact, file.unseen_touches, header.coverage), (Exact::Order, 7, 0.2));
     }
 
     #[test]

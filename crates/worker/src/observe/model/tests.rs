@@ -468,6 +468,17 @@ fn each_first_touch_of_a_page_of_an_exact_mapping_is_one_access_in_order() {
     assert_eq!(seen, [(0, 4096, 4096), (0, 0, 4096), (0, last, 100), (0, 8192, 4096), (0, 4096, 4096)]);
 }
 
+/// Two mappings of the pages of one file, 20 pages of the first of which were touched: by process 10, and by 11, its child.
+fn mapped_twice() -> TestModel<Kept> {
+    const MIB: u64 = 1 << 20;
+    let mut model = TestModel::to(Kept::default());
+    model.call_with(10, "openat", &[], 3, Some(Opened { bytes: MIB, ..a_file(9) }));
+    model.call(10, "mmap", &[0, MIB, 1, libc::MAP_SHARED as u64, 3, 0], 0x1000_0000);
+    model.0.receive(Event::Began { thread: 11, process: 11, parent: Some(10), shares_files: false });
+    (0..20).for_each(|page| model.touch(10, 0x1000_0000 + page * 4096));
+    model
+}
+
 impl<S: Sink> TestModel<S> {
     fn touch(&mut self, thread: i32, address: u64) {
         self.0.receive(Event::Touched { thread, address });
@@ -476,6 +487,42 @@ impl<S: Sink> TestModel<S> {
 
 fn touches(model: &TestModel<Kept>) -> usize {
     model.0.sink.accesses.iter().filter(|it| it.via == Via::Touch).count()
+}
+
+fn unseen(model: &TestModel<Kept>) -> usize {
+    model.0.sink.marks.iter().filter(|it| it.1 == Mark::TouchedUnseen).count()
+}
+
+#[test]
+fn what_comes_into_a_page_table_with_the_page_beside_it_may_be_touched_unseen() {
+    let mut model = mapped_twice();
+    // The first 16 pages come together. One of them faults nevertheless; the page behind the touched ones brings in four.
+    [0, 1, 20].into_iter().for_each(|page| model.touch(11, 0x1000_0000 + page * 4096));
+    assert_eq!((touches(&model), unseen(&model)), (23, 0));
+    model.call(11, "munmap", &[0x1000_0000, 8 * 4096], None);
+    assert_eq!(unseen(&model), 6);
+    model.0.receive(Event::Ended { thread: 11 });
+    assert_eq!(unseen(&model), 14 + 4);
+    model.0.receive(Event::Ended { thread: 10 });
+    assert_eq!(unseen(&model), 14 + 4);
+}
+
+#[test]
+fn when_a_file_is_mapped_anew_only_pages_that_a_page_table_has_may_be_touched_unseen() {
+    for (kind, expected) in [(libc::PROT_READ, 0), (libc::PROT_READ | libc::PROT_WRITE, 15)] {
+        let mut model = mapped_twice();
+        // The pages go with their mappings, but for those that may have been written to: they are not evicted.
+        let arguments = [0, 1 << 20, kind as u64, libc::MAP_SHARED as u64, 3, 0];
+        model.call(10, "mmap", &arguments, 0x2000_0000);
+        (0..10).for_each(|page| model.touch(10, 0x2000_0000 + page * 4096));
+        model.call(10, "munmap", &[0x2000_0000, 1 << 20], None);
+        model.call(10, "munmap", &[0x1000_0000, 1 << 20], None);
+        let before = unseen(&model);
+        model.call(11, "mmap", &[0, 1 << 20, 1, libc::MAP_SHARED as u64, 3, 0], 0x3000_0000);
+        model.touch(11, 0x3000_0000);
+        model.0.receive(Event::Ended { thread: 11 });
+        assert_eq!(unseen(&model) - before, expected);
+    }
 }
 
 #[test]
@@ -487,7 +534,7 @@ fn a_small_mapping_that_becomes_large_is_seen_page_by_page_from_then_on() {
     assert_eq!(touches(&model), 0);
     model.call(10, "mremap", &[0x1000_0000, 4096, 1 << 20, 1], 0x2000_0000);
     (0..9).for_each(|page| model.touch(10, 0x2000_0000 + page * 4096));
-    assert_eq!(touches(&model), 9);
+    assert_eq!((touches(&model), unseen(&model)), (9, 0));
 }
 
 #[test]
