@@ -84,6 +84,20 @@ fn a_test_file_is_listed_by_its_folder_and_not_by_its_hidden_name() {
 }
 
 #[test]
+fn series_of_two_files_are_told_apart_by_the_file_and_not_by_what_the_runs_chose() {
+    let sandbox = Sandbox::new();
+    for (id, path, ops) in [("a", "/d/one.dat", 717_512), ("b", "/d/two.dat", 899_842)] {
+        save(&sandbox, &format!("20261120T000000Z-aaa{id}"), |record| {
+            record.target.path = path.into();
+            record.conditions.iter_mut().for_each(|it| it.ops = ops);
+        });
+    }
+    let output = sandbox.run(&["history", "--cell", "native/mmap random"]).expect(0);
+    output.shows(&["one.dat", "two.dat"]);
+    assert!(!output.stdout.contains("ops"), "{}", output.stdout);
+}
+
+#[test]
 fn one_cell_is_shown_over_time() {
     let sandbox = with_saved_run();
     let output = sandbox.run(&["history", "--cell", "native/mmap scan"]).expect(0);

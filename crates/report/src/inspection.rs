@@ -165,7 +165,7 @@ fn numbers(page: &mut Page, view: &FileView, residency: &Residency) {
         page.item(0, LABEL, "", Paint::Plain, &legend);
     }
     let counted = |reading: &Reading<u64>, of: &str| match reading {
-        Reading::Value(pages) => (Paint::Heading, format!("{} pages{of}", number::count(*pages as f64))),
+        Reading::Value(pages) => (Paint::Heading, format!("{}{of}", pages_of(*pages as f64))),
         Reading::Unavailable { unavailable } => (Paint::Unsure, unavailable.clone()),
     };
     let recent = residency.recently_evicted.value().map_or(String::new(), |pages| {

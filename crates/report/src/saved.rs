@@ -156,7 +156,10 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
     // Each stands beneath its arm: only those of one arm must be distinguished.
     let label = |of: &[&SavedCell]| {
         let of_arm: Vec<&SavedCell> = series.iter().map(|it| it[0]).filter(|it| it.arm == of[0].arm).collect();
-        let items: Vec<(&Condition, Vec<String>)> = of_arm.iter().map(|it| (&it.under, further(it))).collect();
+        // What each run chose itself is in a column; what was asked for is among the further words.
+        let asked: Vec<Condition> = of_arm.iter().map(|it| it.under.without_size()).collect();
+        let items: Vec<(&Condition, Vec<String>)> =
+            asked.iter().zip(&of_arm).map(|(under, it)| (under, further(it))).collect();
         let at = of_arm.iter().position(|it| std::ptr::eq(*it, of[0])).unwrap_or(0);
         own::label(Labels::new(&items).label(at), of[0].own_condition.as_ref(), &of[0].under)
     };

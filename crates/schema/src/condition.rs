@@ -294,6 +294,12 @@ pub(crate) fn whole() -> u32 {
 }
 
 impl Condition {
+    /// All but how much a pass does, and where: that a planner may choose.
+    #[must_use]
+    pub fn without_size(&self) -> Condition {
+        Condition { ops: 0, range: Span { offset: 0, bytes: 0 }, ..self.clone() }
+    }
+
     /// The memory in state `limited` as a part of the range, in thousandths.
     pub(crate) fn memory_share(&self) -> Option<u64> {
         let share = self.memory_bytes? as f64 / self.range.bytes.max(1) as f64;

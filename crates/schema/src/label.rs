@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::{
-    Condition, Record, Span,
+    Condition, Record,
     fields::{self, Role},
     own,
 };
@@ -86,9 +86,7 @@ impl Labels {
     /// As `of`, where passes of any size are one question: conditions of one comparison that differ in `ops` and range alone
     /// read the same.
     pub fn of_questions(record: &Record) -> Labels {
-        let range = Span { offset: 0, bytes: 0 };
-        let rest: Vec<Condition> =
-            record.conditions.iter().map(|it| Condition { ops: 0, range, ..it.clone() }).collect();
+        let rest: Vec<Condition> = record.conditions.iter().map(Condition::without_size).collect();
         let mut known = HashMap::new();
         let first: Vec<usize> =
             rest.iter().enumerate().map(|(at, it)| *known.entry((it, record.origins.get(at))).or_insert(at)).collect();

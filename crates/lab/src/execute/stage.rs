@@ -665,7 +665,8 @@ impl Bench<'_> {
 
     /// The budget ended the requested number of rounds early; the record says so.
     fn cut_short(&mut self, slot: &Slot, round: u32, active: &[usize]) {
-        if let Some(asked) = self.settings.rounds {
+        // Where no cell is left, time ended nothing.
+        if let Some(asked) = self.settings.rounds.filter(|_| !active.is_empty()) {
             let states: Vec<State> = active.iter().map(|&cell| self.condition_of(cell).state).collect();
             self.record.ending = Some(Ending::BudgetSpent);
             self.record.limits.push(format!(

@@ -240,6 +240,11 @@ pub(crate) fn start(of: &Advice) -> String {
     }
 }
 
+/// Shares that differ by less are shown as one.
+const SEEN_APART: f64 = 0.01;
+/// A share that leaves hardly anything.
+const ABOUT_ALL: f64 = 0.9;
+
 fn from_start(of: &Advice) -> String {
     let Some(program) = of.program_ns else {
         return match of.io_ns {
@@ -249,12 +254,17 @@ fn from_start(of: &Advice) -> String {
     };
     let time = number::duration_glued(program.median);
     match (of.share, of.faster_at_most) {
-        (Some(share), Some(most)) => format!(
-            "{time}, {} of it reaching the file: no method makes the program over {} faster",
-            percent(share.median.min(1.0)),
-            times(most)
-        ),
-        (Some(_), None) => format!("{time}, about all of it reaching the file"),
+        (Some(share), Some(most)) => {
+            let (replayed, at_most) = (percent(share.median.min(1.0)), 1.0 - 1.0 / most);
+            // The replay of what was checked from one side may be a part of it.
+            let share = match at_most > share.ci_high + SEEN_APART {
+                true => format!("{replayed} to {}", percent(at_most)),
+                false => replayed,
+            };
+            format!("{time}, {share} of it reaching the file: no method makes the program over {} faster", times(most))
+        }
+        (Some(share), None) if share.median > ABOUT_ALL => format!("{time}, about all of it reaching the file"),
+        (Some(share), None) => format!("{time}, {} of it or more reaching the file", percent(share.median)),
         (None, _) => time,
     }
 }

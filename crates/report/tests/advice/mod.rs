@@ -183,6 +183,20 @@ fn the_share_of_another_file_is_of_all_that_was_read_or_mapped() {
 }
 
 #[test]
+fn a_share_that_may_be_more_than_its_replay_is_a_range() {
+    let with = |share: f64, most: Option<f64>| {
+        let mut run = advised();
+        let cached = &mut run.findings.advice[1];
+        (cached.share, cached.faster_at_most) = (Some(estimate(share, 0.01)), most);
+        squeezed(&first(&run, 120))
+    };
+    assert!(with(0.06, Some(3.08)).contains("6 % to 68 % of it reaching the file: no method"));
+    assert!(with(0.06, Some(1.0 / 0.9394)).contains(", 6 % of it reaching the file: no method"));
+    assert!(with(0.06, None).contains("6 % of it or more reaching the file"));
+    assert!(with(0.99, None).contains("about all of it reaching the file"));
+}
+
+#[test]
 fn what_a_trace_has_of_the_file_is_called_what_it_is() {
     let with = |reach: Reach, coverage: f64| {
         let mut run = advised();

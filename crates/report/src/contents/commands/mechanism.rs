@@ -211,22 +211,20 @@ fn size(bytes: u64) -> String {
 
 /// The size of most calls, or from the smallest to the largest that are no exceptions.
 fn sizes(calls: &Calls) -> String {
-    match (calls.sizes.first(), calls.sizes.last()) {
-        (Some(first), Some(last)) if first.value != last.value => within(first.value, last.value),
-        // All of one bin, or nearly: then the mean is what they are.
-        (usual, _) => {
-            let usual = usual.map_or(0, |it| it.value);
-            let mean = calls.asked_bytes / calls.count.max(1);
-            if (usual..above(usual)).contains(&mean) { size(mean) } else { within(usual, usual) }
-        }
+    let (Some(first), Some(last)) = (calls.sizes.first(), calls.sizes.last()) else { return size(0) };
+    // All of one bin, or nearly: then the mean is what they are.
+    let mean = calls.asked_bytes / calls.count.max(1);
+    if first.value == last.value && (last.value..above(last.value)).contains(&mean) {
+        return size(mean);
     }
-}
-
-/// Of the lower ends of two bins. A wide range says only how large they were at most.
-fn within(first: u64, last: u64) -> String {
-    match above(last) {
-        end if end > first.saturating_mul(WIDE) => format!("up to {}", size(end)),
-        end => format!("{} to {}", size(first), size(end)),
+    // Each of the last bin asked for its lower end at least, and all together for no more than there is.
+    let most = calls.asked_bytes / last.events.max(1);
+    let end = if most < last.value.saturating_add(last.value / 10) { last.value } else { above(last.value) };
+    match end {
+        end if end == first.value => size(end),
+        // A wide range says only how large they were at most.
+        end if end > first.value.saturating_mul(WIDE) => format!("up to {}", size(end)),
+        end => format!("{} to {}", size(first.value), size(end)),
     }
 }
 
@@ -276,7 +274,7 @@ fn of_hints(access: &Access) -> String {
 
 #[cfg(test)]
 mod tests {
-    use schema::observation::Means;
+    use schema::{counted::Bin, observation::Means};
 
     use super::*;
 
@@ -290,6 +288,21 @@ mod tests {
         let mut access = Access { opens: 1, ..Access::default() };
         access.count_mapping(&MappingCount { count: 1, bytes, ..MappingCount::default() });
         access
+    }
+
+    #[test]
+    fn no_size_is_said_that_no_call_asked_for() {
+        let of = |asked_bytes: u64, sizes: &[(u64, u64)]| {
+            let count = sizes.iter().map(|it| it.1).sum();
+            let sizes = sizes.iter().map(|&(value, events)| Bin { value, events }).collect();
+            super::sizes(&Calls { count, asked_bytes, sizes, ..Calls::default() })
+        };
+        let kib = |kib: u64| kib << 10;
+        assert_eq!(of(257 * kib(32) + kib(28), &[(kib(16), 1), (kib(32), 257)]), "16 KiB to 32 KiB");
+        // An exception is left out of the sizes, and not of the sum.
+        assert_eq!(of(1024 * kib(64) - 33, &[(kib(64), 1025)]), "64 KiB");
+        assert_eq!(of(10 * kib(100), &[(kib(64), 10)]), "100 KiB");
+        assert_eq!(of(10 * kib(100) + 10 * kib(40), &[(kib(32), 10), (kib(64), 10)]), "32 KiB to 128 KiB");
     }
 
     #[test]
