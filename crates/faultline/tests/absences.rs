@@ -98,7 +98,7 @@ const ABSENCES: &[Absence] = &[
     Absence { places: &["worker/src/method"], words: &["Instant", "SystemTime", "clock_gettime"], but_in: &[] },
     // Advice, eviction and prefaults are those of an arm, a state, a fill or a scenario. To see folio sizes, `folio.rs` maps
     // pages that are resident; to see single touches, `touches.rs` has the program that is recorded give advice, and
-    // evicts the file when that is mapped again.
+    // evicts the file when 1 MiB of it or more is mapped.
     Absence {
         places: &["."],
         words: &[

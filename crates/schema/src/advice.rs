@@ -264,7 +264,7 @@ pub enum AdviceReason {
     OtherReach,
     /// The program's own switch gains, and no replay does: it changes more than how the file is reached.
     SwitchAlone,
-    /// The program's own switch was measured and gains, no less than what a replay says of another method.
+    /// The program's own switch was measured and gains, and is not shown to gain less than what a replay says of another method.
     SwitchAsGood,
     /// The program's own switch was measured and gains; of the replays it is not known, for the reason that follows.
     SwitchMeasured,

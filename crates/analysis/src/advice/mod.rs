@@ -197,7 +197,8 @@ impl<'r, 'a> Found<'r, 'a> {
         }
         let part = checked.and_then(Checked::part);
         let by_check = part.map_or(1.0, |part| self.replayed_share().map_or(1.0, |it| it.ci_high / part));
-        Some(by_check.min(self.reading_at_most(commands).unwrap_or(1.0)))
+        let replayed = self.replayed_share().map_or(0.0, |it| it.median);
+        Some(by_check.min(self.reading_at_most(commands).unwrap_or(1.0)).max(replayed))
     }
 
     /// What reading is at most of the program's time, by its user time.

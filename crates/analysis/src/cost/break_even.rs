@@ -36,7 +36,6 @@ pub(crate) fn all(run: &Run, known: &Known, own: &[PredictedCell], compared: &[C
         let of_cell = compared.iter().find(|it| it.finding.id.cell == cell.id.cell);
         of_cell.is_some_and(|it| it.finding.verdict == Verdict::NotComparable)
     };
-
     let costs = Costs { run, basis: Basis::new(run, known, own) };
     let asked = |index: usize| run.baseline(index).filter(|it| is_asked(it.own) && is_of_file(run, index));
     // Several numbers of reads are points of one answer, and several comparisons with one baseline have its arms.

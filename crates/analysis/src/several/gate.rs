@@ -172,16 +172,19 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
         gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
         return;
     }
-    // A cell that lost its baseline on one side alone fails, like one that is gone, however many runs could judge it by its time.
+    // A cell that lost its baseline fails, like one that is gone, however many runs could judge it by its time; one that had none
+    // before is judged by that, if it can be.
     let [first, second] = [before, after].map(no_baseline);
-    let has_none = before.iter().chain(after).any(|it| it.baseline);
-    if !has_none && first.is_some() != second.is_some() {
+    let is_baseline = before.iter().chain(after).any(|it| it.baseline);
+    let change = change(before, after);
+    let is_lost = first.is_none() && second.is_some();
+    if !is_baseline && (is_lost || change.is_none() && first.is_some() != second.is_some()) {
         let [first, second] = [first, second].map(|it| it.unwrap_or(Presence::Measured));
         let cause = BreachCause::NotCompared { first, second };
         gate.breaches.push(Breach { id, run, arm, condition, label, cause });
         return;
     }
-    let Some((speedup, basis)) = change(before, after) else {
+    let Some((speedup, basis)) = change else {
         let reason = refused(before, after);
         let [first, second] = [before, after].map(|it| it.len() as u32);
         let cause = NotJudgedCause::TooFewRuns { first, second, least: LEAST_RUNS as u32, reason };

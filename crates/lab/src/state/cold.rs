@@ -21,7 +21,7 @@ use crate::{link::Trouble, target::Target};
 
 const EVICTION_TRIES: u32 = 50;
 const EVICTION_PAUSE: Duration = Duration::from_millis(4);
-/// Where each look reads what it does not find: so many looks, and so far apart at least.
+/// How many places are looked at, and how far apart they are at least, where a look reads what it does not find.
 const LOOKS: u64 = 64;
 const LOOKS_APART: u64 = 1 << 20;
 
@@ -107,7 +107,7 @@ fn evict_around(target: &Target, guard: &[Span]) -> Result<(), String> {
     drop_pages()?;
     let resident = || {
         if target.look_reads_ahead() {
-            let places = (0..target.bytes).step_by((target.bytes / LOOKS).max(LOOKS_APART) as usize);
+            let places = (0..target.bytes).step_by(target.bytes.div_ceil(LOOKS).max(LOOKS_APART) as usize);
             let stayed = cache::resident_at(&target.file, places)
                 .map_err(|error| format!("it cannot be seen whether the file was evicted: {error}"))?;
             // What the looks have read.

@@ -108,7 +108,7 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             "the program's own switch gains and no replay does: it changes more than how the file is reached".into()
         }
         AdviceReason::SwitchAsGood => {
-            "the program's own switch was measured, and gains no less than what a replay says of another method".into()
+            "the program's own switch was measured and gains, and is not shown to gain less than a replay of another method".into()
         }
         AdviceReason::SwitchMeasured => {
             "the program's own switch was measured and gains; what a replay would gain is not known".into()
@@ -264,7 +264,7 @@ fn from_start(of: &Advice) -> String {
             format!("{time}, {share} of it reaching the file: no method makes the program over {} faster", times(most))
         }
         (Some(share), None) if share.median > ABOUT_ALL => format!("{time}, about all of it reaching the file"),
-        (Some(share), None) => format!("{time}, {} of it or more reaching the file", percent(share.median)),
+        (Some(share), None) => format!("{time}, {} of it or more reaching the file", percent(share.ci_low)),
         (None, _) => time,
     }
 }

@@ -63,9 +63,9 @@ pub fn warning(warning: &Warning) -> String {
             size(*block_bytes as f64)
         ),
         Warning::SlowLoops { times: slower, block_bytes } => format!(
-            "this processor fetches few cache lines ahead of a loop: one that adds bytes one by one takes {} longer in a mapping \
-             than with read calls ({} at a time), although no page is missing. The loops here are as fast as memory; \
-             --consume sum-bytes measures a slow one",
+            "a loop that adds bytes one by one takes {} as long in a mapping as with read calls ({} at a time), although no page \
+             is missing: the processor probably fetches little ahead of it. `sum`, `copy` and `lines` are no such loops; \
+             --consume sum-bytes is one",
             times(*slower),
             size(*block_bytes as f64)
         ),

@@ -49,6 +49,8 @@ pub(super) fn descriptors(thread: i32, given: Given, arguments: &[u64; 6], resul
 
 /// The descriptors among control messages (cmsg(3)).
 fn rights(mut control: &[u8]) -> Vec<i32> {
+    /// The kernel takes no more in a message (SCM_MAX_FD): what lies behind was put there by another thread.
+    const DESCRIPTORS_MAX: usize = 253;
     let mut descriptors = Vec::new();
     while let (Some(bytes), Some(level), Some(kind)) =
         (word(control, 0), number(control, WORD), number(control, WORD + 4))
@@ -63,6 +65,7 @@ fn rights(mut control: &[u8]) -> Vec<i32> {
         }
         control = control.get(bytes.next_multiple_of(WORD)..).unwrap_or_default();
     }
+    descriptors.truncate(DESCRIPTORS_MAX);
     descriptors
 }
 

@@ -175,13 +175,13 @@ pub(super) struct Touches<'a> {
     pub(super) faults: &'a Faults,
     files: &'a HashSet<Identity>,
     pub(super) unadvised: BTreeMap<Identity, u64>,
-    /// Descriptors whose open files are read without read-ahead, by process.
-    without_read_ahead: BTreeMap<(i32, i32), Identity>,
+    /// Processes whose open files read ahead again, since the time is over.
+    relieved: HashSet<i32>,
 }
 
 impl<'a> Touches<'a> {
     pub(super) fn of(faults: &'a Faults, files: &'a HashSet<Identity>) -> Touches<'a> {
-        Touches { faults, files, unadvised: BTreeMap::new(), without_read_ahead: BTreeMap::new() }
+        Touches { faults, files, unadvised: BTreeMap::new(), relieved: HashSet::new() }
     }
 
     fn is_on(&self) -> bool {
@@ -243,9 +243,7 @@ impl<'a> Touches<'a> {
     /// page cache when all is over.
     pub(super) fn opened(&mut self, process: i32, descriptor: i32, opened: &Opened) {
         let Some(file) = self.is_one_of(Some(opened)).filter(|_| self.is_on()) else { return };
-        if advise(process, descriptor, file, Advice::Random) {
-            self.without_read_ahead.insert((process, descriptor), file);
-        }
+        advise(process, descriptor, file, Advice::Random);
     }
 
     /// The advice for a mapping that a thread, stopped, has just made; nothing where it is none of theirs. With MAP_FIXED it took
@@ -268,9 +266,9 @@ impl<'a> Touches<'a> {
         let file = self.is_one_of(Opened::of(thread, arguments[4] as i32).as_ref())?;
         if bytes >= MAPPING_BYTES_MIN {
             // Pages that were read or mapped before would be touched unseen.
-            let opened = File::open(format!("/proc/{thread}/fd/{}", arguments[4] as i32));
-            if !opened.is_ok_and(|it| fadvise(it, 0, None, Advice::DontNeed).is_ok()) {
+            if !advise(process, arguments[4] as i32, file, Advice::DontNeed) {
                 self.fail(file);
+                return None;
             }
         }
         match inject::Injected::madvise(thread, result as u64, bytes, libc::MADV_RANDOM, Some(file)) {
@@ -288,8 +286,12 @@ impl<'a> Touches<'a> {
         if self.is_on() {
             return None;
         }
-        for ((process, descriptor), file) in std::mem::take(&mut self.without_read_ahead) {
-            advise(process, descriptor, file, Advice::Normal);
+        if self.relieved.insert(process) {
+            for (descriptor, opened) in Opened::all(thread) {
+                if let Some(file) = self.is_one_of(Some(&opened)) {
+                    advise(process, descriptor, file, Advice::Normal);
+                }
+            }
         }
         let mut held = self.faults.held();
         let at = held.advised.iter().position(|it| it.0 == process)?;

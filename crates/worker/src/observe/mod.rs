@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
 use schema::{
     observation::{ExactTo, Means, Observation, TraceTo, Watch},
     protocol::Permit,
@@ -126,18 +126,24 @@ impl Begun {
     }
 }
 
+/// Of a larger file, which is sparse or that of a very large machine, a look at each page takes seconds.
+const LOOKED_AT_BYTES_MAX: u64 = 1 << 43;
+
 /// Pages of each file that are in the page cache now and that no access explains: somebody else has read them, or the kernel has
 /// brought them in beside others, and touching them need not have been seen. Files that cannot be looked at are left out.
 fn unexplained(exact: &ExactTo, stream: &Stream) -> Vec<(Identity, u64)> {
     let of = |path: &String| {
-        let file = File::open(path).ok()?;
+        // The program may have put something else under the name, which must not be waited for.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+        let metadata = file.metadata().ok().filter(|it| it.is_file() && it.len() <= LOOKED_AT_BYTES_MAX)?;
         let identity = sys::folder::identity(&file).ok()?;
         let (explained, mut unexplained) = (stream.explained(identity), 0);
         let each = |page| unexplained += u64::from(!explained.is_some_and(|it| it.contains(page)));
         if !Way::Mincore.shows(&file) {
             return None;
         }
-        each_resident(&file, 0, file.metadata().ok()?.len(), each).ok()?;
+        each_resident(&file, 0, metadata.len(), each).ok()?;
         Some((identity, unexplained))
     };
     exact.files.iter().filter(|it| it.why_not.is_none()).filter_map(|it| of(&it.path)).collect()
