@@ -92,7 +92,7 @@ fn series_of_two_files_are_told_apart_by_the_file_and_not_by_what_the_runs_chose
             record.conditions.iter_mut().for_each(|it| it.ops = ops);
         });
     }
-    let output = sandbox.run(&["history", "--cell", "native/mmap random"]).expect(0);
+    let output = sandbox.run(&["history", "--cell", "native/mmap scan"]).expect(0);
     output.shows(&["one.dat", "two.dat"]);
     assert!(!output.stdout.contains("ops"), "{}", output.stdout);
 }

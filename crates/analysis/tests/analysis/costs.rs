@@ -344,55 +344,50 @@ fn a_pass_that_waited_for_a_processor_costs_what_it_ran() {
     close_to(fills[0].costs.unmap.map(|it| it.page_ns), FOLIOS[0].unmapped_page);
 }
 
+/// Warnings of a run whose calibration has further points: scans in memory by these arms, each so many times slower than `pread`.
+fn warned(further: &[(&str, Consume, f64)]) -> Vec<Warning> {
+    let mut lab = lab(&both_states("64 KiB"), |_, ns| ns);
+    let mut calibration = WORLD.calibration();
+    let scanned = |it: &&CalibrationPoint| {
+        (it.arm.as_str(), it.workload, it.consume, it.state)
+            == ("native/pread", Workload::Scan, Consume::Touch, State::Mapped)
+    };
+    let usual = calibration.points.iter().find(scanned).unwrap().clone();
+    for &(arm, consume, times) in further {
+        let mut point = CalibrationPoint { arm: arm.into(), consume, ..usual.clone() };
+        let slow = |ns: u64| (ns as f64 * times) as u64;
+        point.passes.iter_mut().for_each(|it| it.phases.work_ns = slow(it.phases.work_ns));
+        calibration.points.push(point);
+    }
+    lab.record.calibration = Reading::Value(calibration);
+    lab.analyze().warnings
+}
+
 #[test]
 fn a_processor_that_copies_slowly_to_where_malloc_has_its_buffers_is_warned_of() {
-    let warned = |times: u64| {
-        let mut lab = lab(&both_states("64 KiB"), |_, ns| ns);
-        let mut calibration = WORLD.calibration();
-        let scanned = |it: &&CalibrationPoint| {
-            (it.arm.as_str(), it.workload, it.consume, it.state)
-                == ("native/pread", Workload::Scan, Consume::Touch, State::Mapped)
-        };
-        let mut displaced = calibration.points.iter().find(scanned).unwrap().clone();
-        displaced.arm += "+malloc";
-        displaced.passes.iter_mut().for_each(|it| it.phases.work_ns *= times);
-        calibration.points.push(displaced);
-        lab.record.calibration = Reading::Value(calibration);
+    let slower = |times: f64| {
         let slow = |it: &Warning| match it {
             Warning::SlowBuffers { times, .. } => Some(*times),
             _ => None,
         };
-        lab.analyze().warnings.iter().find_map(slow)
+        warned(&[("native/pread+malloc", Consume::Touch, times)]).iter().find_map(slow)
     };
-    assert_eq!(warned(1), None);
-    assert!((warned(7).unwrap() - 7.0).abs() < 0.1);
+    assert_eq!(slower(1.0), None);
+    assert!((slower(7.0).unwrap() - 7.0).abs() < 0.1);
 }
 
 #[test]
 fn a_processor_that_fetches_little_ahead_of_a_loop_over_a_mapping_is_warned_of() {
-    let warned = |times: f64| {
-        let mut lab = lab(&both_states("64 KiB"), |_, ns| ns);
-        let mut calibration = WORLD.calibration();
-        let scanned = |it: &&CalibrationPoint| {
-            (it.arm.as_str(), it.workload, it.consume, it.state)
-                == ("native/pread", Workload::Scan, Consume::Touch, State::Mapped)
-        };
-        let point = calibration.points.iter().find(scanned).unwrap().clone();
-        for (arm, times) in [("native/pread", 1.0), ("native/mmap", times)] {
-            let mut point = CalibrationPoint { arm: arm.into(), consume: Consume::SumBytes, ..point.clone() };
-            let slow = |ns: u64| (ns as f64 * times) as u64;
-            point.passes.iter_mut().for_each(|it| it.phases.work_ns = slow(it.phases.work_ns));
-            calibration.points.push(point);
-        }
-        lab.record.calibration = Reading::Value(calibration);
+    let slower = |times: f64| {
         let slow = |it: &Warning| match it {
             Warning::SlowLoops { times, .. } => Some(*times),
             _ => None,
         };
-        lab.analyze().warnings.iter().find_map(slow)
+        let both = [("native/pread", Consume::SumBytes, 1.0), ("native/mmap", Consume::SumBytes, times)];
+        warned(&both).iter().find_map(slow)
     };
-    assert_eq!(warned(0.9), None);
-    assert!((warned(2.0).unwrap() - 2.0).abs() < 0.1);
+    assert_eq!(slower(0.9), None);
+    assert!((slower(2.0).unwrap() - 2.0).abs() < 0.1);
 }
 
 #[test]

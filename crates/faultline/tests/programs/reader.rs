@@ -375,7 +375,7 @@ fn hand_on(path: &str, size: &str, times: &str) -> io::Result<()> {
     if status.success() { Ok(()) } else { Err(io::Error::other("the child failed")) }
 }
 
-/// Reads from the middle of a file on, through a descriptor that came through a socket and under a number that nobody opened.
+/// Reads from the middle of a file on, through a descriptor that came through a socket and under a number that no open(2) gave.
 fn given(path: &str, size: usize, times: usize) -> io::Result<()> {
     let (one, other) = UnixDatagram::pair()?;
     let mut file = File::open(path)?;

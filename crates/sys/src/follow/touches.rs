@@ -4,7 +4,7 @@
 //! the same; nothing is populated.
 //!
 //! Of pages that came into the page cache otherwise, a fault maps those around it, which are then touched unseen. So calls read
-//! no more of the files than they deliver, and a mapping begins without the pages that nobody has mapped.
+//! no more of the files than they deliver, and a mapping begins without the pages that no process has mapped.
 
 use std::{
     collections::{BTreeMap, HashSet},

@@ -34,7 +34,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// So many writes were made that the model was not told of. Those at the position of a file move what is read there.
+    /// So many writes were made beyond those that were recorded. Those at the position of a file move what is read there.
     pub(super) fn lacks_writes(&mut self, writes: u64, counts: &Counts) {
         if writes > 0 && counts.reads_where_writes_move() {
             self.incomplete.insert(format!(

@@ -163,7 +163,7 @@ impl<S: Sink> Model<S> {
         }
     }
 
-    /// Whether nobody saw it there before.
+    /// Whether it was not seen there before.
     fn enter(&mut self, process: i32, address: u64, mapped: Mapped, seen: bool) -> bool {
         let (file, page) = (mapped.file, mapped.offset / self.page_bytes);
         let may_be_dirty = mapped.kind.shared && mapped.kind.writable;

@@ -482,7 +482,7 @@ fn calls(counts: &Access) -> String {
     format!("{method}{}", advice(counts, "posix_fadvise(POSIX_FADV", counts.opens))
 }
 
-/// Whether so many of all are most of them. A descriptor that the command was started with was opened by nobody.
+/// Whether so many of all are most of them. A descriptor that the command was started with has no opening.
 fn is_usual(times: u64, all: u64) -> bool {
     times > 0 && times as f64 >= USUAL * all as f64
 }
@@ -648,7 +648,7 @@ mod tests {
             some.count_mapping(&populated);
             assert_eq!(mapping(&some), if times == 1 { "mmap" } else { "mmap+map-populate" });
         }
-        // Nobody opened what the command was started with.
+        // What the command was started with has no opening.
         let inherited = Access { hints: hints("posix_fadvise(POSIX_FADV_SEQUENTIAL)", 1), ..Access::default() };
         assert_eq!(calls(&inherited), "pread+sequential");
     }
