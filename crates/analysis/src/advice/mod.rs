@@ -195,10 +195,10 @@ impl<'r, 'a> Found<'r, 'a> {
         if self.in_memory.is_some() {
             return Some(self.share()?.ci_high);
         }
-        let part = checked.and_then(Checked::part);
-        let by_check = part.map_or(1.0, |part| self.replayed_share().map_or(1.0, |it| it.ci_high / part));
-        let replayed = self.replayed_share().map_or(0.0, |it| it.median);
-        Some(by_check.min(self.reading_at_most(commands).unwrap_or(1.0)).max(replayed))
+        let (part, replayed) = (checked.and_then(Checked::part), self.replayed_share());
+        let by_check = part.zip(replayed).map_or(1.0, |(part, it)| it.ci_high / part);
+        let by_user_time = self.reading_at_most(commands).unwrap_or(1.0);
+        Some(by_check.min(by_user_time).max(replayed.map_or(0.0, |it| it.median)))
     }
 
     /// What reading is at most of the program's time, by its user time.

@@ -150,8 +150,13 @@ pub(super) fn swap_signal_mask(thread: i32, mask: u64) -> io::Result<u64> {
 /// Bytes of a stopped thread's memory.
 pub(super) fn memory<const BYTES: usize>(thread: i32, address: u64) -> io::Result<[u8; BYTES]> {
     let mut bytes = [0; BYTES];
-    File::open(format!("/proc/{thread}/mem"))?.read_exact_at(&mut bytes, address)?;
+    read_memory(thread, address, &mut bytes)?;
     Ok(bytes)
+}
+
+/// The same, of as many bytes as there is room for.
+pub(super) fn read_memory(thread: i32, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+    File::open(format!("/proc/{thread}/mem"))?.read_exact_at(bytes, address)
 }
 
 /// The first byte says the kind; the data of the kind begin with the fourth word (linux/ptrace.h).

@@ -1,7 +1,7 @@
 //! Descriptors that a process was given by another one: through a socket (unix(7), SCM_RIGHTS), or by pidfd_getfd(2). A recording
 //! of its calls does not have them, so the program is stopped at the calls that give them to it.
 
-use std::{fs::File, os::unix::fs::FileExt};
+use super::ptrace;
 
 /// Where a call leaves the descriptors that it gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,15 +34,13 @@ pub(super) fn descriptors(thread: i32, given: Given, arguments: &[u64; 6], resul
         Given::Message => 1,
         Given::Messages => result.min(MESSAGES_MAX) as u64,
     };
-    let Ok(memory) = File::open(format!("/proc/{thread}/mem")) else { return Vec::new() };
-    let read = |at: u64, bytes: usize| {
-        let mut read = vec![0; bytes];
-        memory.read_exact_at(&mut read, at).ok().map(|()| read)
-    };
     let of = |message: u64| {
-        let header = read(arguments[1].checked_add(message * NEXT_HEADER)?, HEADER_BYTES)?;
+        let at = arguments[1].checked_add(message * NEXT_HEADER)?;
+        let header: [u8; HEADER_BYTES] = ptrace::memory(thread, at).ok()?;
         let (at, bytes) = (word(&header, CONTROL)?, word(&header, CONTROL + WORD)?);
-        Some(rights(&read(at, bytes.min(CONTROL_BYTES_MAX) as usize)?))
+        let mut control = vec![0; bytes.min(CONTROL_BYTES_MAX) as usize];
+        ptrace::read_memory(thread, at, &mut control).ok()?;
+        Some(rights(&control))
     };
     (0..messages).filter_map(of).flatten().collect()
 }
