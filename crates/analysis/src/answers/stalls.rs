@@ -42,16 +42,17 @@ fn finding(record: &Record, id: ConditionId, runtime: &str, mut measured: Vec<&B
         // What is not known of an arm may be worse than what is known of others.
         ([], _) if quiet.len() < measured.len() => (StallSays::Unknown, Vec::new()),
         ([], [longest, ..]) => (StallSays::Nobody, vec![*longest]),
-        ([longest, ..], _) => match longest.says {
-            BeatSays::AsInMemory | BeatSays::InMemory => (StallSays::OthersInMemory, stopping),
-            // Those that stop others as long with their pages in memory are another matter.
-            BeatSays::Waiting | BeatSays::LongerThanInMemory => {
-                let waiting = stopping.into_iter().filter(|it| it.says != BeatSays::AsInMemory).collect();
-                (StallSays::Others, waiting)
-            }
-            BeatSays::NoControl => (StallSays::OthersNoControl, stopping),
-            _ => (StallSays::Others, stopping),
-        },
+        ([longest, ..], _) => {
+            // What waits for pages, what computes and what is not known are three matters, and the first is asked about.
+            let waits = |it: &BeatFinding| matches!(it.says, BeatSays::Waiting | BeatSays::LongerThanInMemory);
+            let computes = |it: &BeatFinding| matches!(it.says, BeatSays::AsInMemory | BeatSays::InMemory);
+            let (says, is): (StallSays, &dyn Fn(&BeatFinding) -> bool) = match () {
+                () if stopping.iter().any(|it| waits(it)) => (StallSays::Others, &waits),
+                () if computes(longest) => (StallSays::OthersInMemory, &computes),
+                () => (StallSays::OthersNoControl, &|it| it.says == BeatSays::NoControl),
+            };
+            (says, stopping.iter().copied().filter(|it| is(it)).collect())
+        }
     };
     let arm = |it: &BeatFinding| &record.cells[it.id.cell].arm;
     let is_one_that_stops = |it: &BeatFinding| arms.iter().any(|other| is_same_call(arm(it), arm(other)));

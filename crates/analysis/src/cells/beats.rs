@@ -18,7 +18,7 @@ pub(crate) const APART: f64 = 3.0;
 /// The share of the deadlines of a whole pass.
 const MORE_OFTEN: f64 = 2.0;
 /// Where an arm is its own control, the one that is taken first.
-pub(crate) const IN_MEMORY: [State; 2] = [State::Mapped, State::Cached];
+pub(crate) const IN_MEMORY: [State; 3] = [State::Mapped, State::Cached, State::Locked];
 
 /// Of arms that were measured beside a beat.
 pub(crate) fn all(run: &Run) -> Vec<BeatFinding> {
@@ -86,8 +86,9 @@ fn control(run: &Run, cell: &Cell) -> Option<BeatControl> {
     let others = run.cells.iter().filter(|it| !it.entry.control && it.arm() == cell.arm());
     let alike = others.filter(|it| IN_MEMORY.contains(&it.own.state) && work(it.own) == work(cell.own));
     let measured = alike.filter_map(|it| Some((it, merged(it)?.1)));
+    let rank = |it: &Cell| IN_MEMORY.iter().position(|state| *state == it.own.state);
     let elsewhere = |it: &Cell| it.id.condition.comparison_index != cell.id.condition.comparison_index;
-    let (found, beats) = measured.min_by_key(|(it, _)| (it.own.state != IN_MEMORY[0], elsewhere(it)))?;
+    let (found, beats) = measured.min_by_key(|(it, _)| (rank(it), elsewhere(it)))?;
     let late = lateness(&beats.pass, beats.period_ns);
     Some(BeatControl { id: found.id, condition: found.own.clone(), late })
 }

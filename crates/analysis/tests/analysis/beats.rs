@@ -183,12 +183,17 @@ fn claims_are_about_the_99th_of_100_and_the_stalled_share_of_passes() {
 
 /// One condition with arms: what their deadlines were. The control in memory of each is free.
 fn stalls(of: &[(&str, Late)]) -> Vec<StallFinding> {
+    stalls_beside(of.iter().map(|it| (it.0, it.1, FREE)))
+}
+
+/// With what the deadlines of the controls were.
+fn stalls_beside<'a>(of: impl IntoIterator<Item = (&'a str, Late, Late)>) -> Vec<StallFinding> {
     let mut lab = Lab::new();
     let states = [State::Cold, State::Mapped].map(|state| (state, lab.condition(under(state))));
-    for &(arm, late) in of {
+    for (arm, cold, mapped) in of {
         for (state, condition) in states {
             let cell = lab.cell(condition, arm);
-            let late = if state == State::Cold { late } else { FREE };
+            let late = if state == State::Cold { cold } else { mapped };
             lab.measure(cell, 5, 5000.0, |_, pass: &mut Pass| pass.beats = beats(late, 70));
         }
     }
@@ -277,4 +282,30 @@ fn what_stops_others_with_its_pages_in_memory_is_told_apart_from_what_waits_for_
     let of_memory = run(STALLED, Some((State::Mapped, computing)), 70);
     assert_eq!(of_memory.stalls[0].says, StallSays::OthersInMemory);
     assert_eq!(run(STALLED, None, 70).stalls[0].says, StallSays::OthersNoControl);
+}
+
+#[test]
+fn what_waits_for_pages_is_said_although_another_arm_computes_for_longer() {
+    const LONGER: Late = &[(2300, 100), (20_000, 100)];
+    let computing = ("go/readat+procs=1", LONGER, LONGER);
+    let found = stalls_beside([computing, ("go/mmap+procs=2+stops", STALLED, FREE)]);
+    assert_eq!((found[0].says, names(&found[0].arms)), (StallSays::Others, vec!["go/mmap+stops+procs=2"]));
+    let alone = stalls_beside([computing]);
+    assert_eq!((alone[0].says, names(&alone[0].arms)), (StallSays::OthersInMemory, vec!["go/readat+procs=1"]));
+}
+
+#[test]
+fn nothing_is_missing_where_pages_are_locked() {
+    assert_eq!(run(STALLED, Some((State::Locked, FREE)), 70).beats[0].says, BeatSays::Waiting);
+    let locked = stalls_of(State::Locked, MAP, STALLED);
+    assert_eq!(locked[0].says, StallSays::OthersInMemory);
+}
+
+/// Of one arm from one state.
+fn stalls_of(state: State, arm: &str, late: Late) -> Vec<StallFinding> {
+    let mut lab = Lab::new();
+    let condition = lab.condition(under(state));
+    let cell = lab.cell(condition, arm);
+    lab.measure(cell, 5, 5000.0, |_, pass: &mut Pass| pass.beats = beats(late, 70));
+    lab.analyze().stalls
 }

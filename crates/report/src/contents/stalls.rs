@@ -78,7 +78,7 @@ pub(crate) fn names(record: &Record, findings: &Findings, of: &StallFinding) -> 
             chosen: shown(&it.name, arm.meanwhile()),
             beside: arm.meanwhile().map(str::to_string),
             called: called(arm),
-            maps: arm.maps(),
+            faults: arm.maps() && arm.word("fault") != "syscall",
         }
     };
     StallNames {

@@ -23,7 +23,8 @@ pub(crate) struct StallSetting {
     pub(crate) called: String,
     /// What did: `stops`, `safepoints`.
     pub(crate) beside: Option<String>,
-    pub(crate) maps: bool,
+    /// It waits for pages at a fault, and in no call.
+    pub(crate) faults: bool,
 }
 
 /// One sentence about a runtime.
@@ -42,13 +43,15 @@ pub(crate) fn stall(of: &StallFinding, names: &StallNames) -> String {
                 each.join(", ")
             );
         }
-        StallSays::OthersInMemory => ", and would with its pages in memory",
+        StallSays::OthersInMemory => ", for its computing: with its pages in memory they stop as long",
         StallSays::OthersNoControl => ", for missing pages or for its computing",
         StallSays::Others => cause(&of.runtime, called).unwrap_or_default(),
         StallSays::Unknown => "",
     };
     let also = rest.iter().zip(of.arms.iter().skip(1)).take(ALSO);
-    let own = |it: &StallSetting| cause(&of.runtime, it).filter(|own| Some(*own) != cause(&of.runtime, called));
+    let is_known = of.says == StallSays::Others;
+    let own =
+        |it: &StallSetting| cause(&of.runtime, it).filter(|own| is_known && Some(*own) != cause(&of.runtime, called));
     let also =
         also.map(|(it, of)| format!("{}{}: 1 of 100 over {}", it.name, own(it).unwrap_or_default(), tail(&of.late)));
     let also: Vec<String> = also.collect();
@@ -72,7 +75,7 @@ pub(crate) fn stall(of: &StallFinding, names: &StallNames) -> String {
 
 /// Why a thread that waits for a page stops others, by the rules of its runtime (docs/STALLS.md has the sources).
 fn cause(runtime: &str, arm: &StallSetting) -> Option<&'static str> {
-    match (runtime, arm.maps, arm.beside.is_some()) {
+    match (runtime, arm.faults, arm.beside.is_some()) {
         ("python", true, _) => Some(", because it holds the GIL until the page is there"),
         ("jvm", true, true) => Some(", because a safepoint, here one each millisecond, waits until the page is there"),
         ("go", true, true) => {
@@ -104,7 +107,7 @@ mod tests {
     fn setting(name: &str) -> StallSetting {
         let beside = name.split('+').find(|it| *it == "stops").map(str::to_string);
         let chosen = name.replace("+stops", "");
-        StallSetting { name: name.into(), chosen, called: String::new(), beside, maps: name.contains("mmap") }
+        StallSetting { name: name.into(), chosen, called: String::new(), beside, faults: name.contains("mmap") }
     }
 
     #[test]
