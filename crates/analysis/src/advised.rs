@@ -59,14 +59,16 @@ fn cost(file: &MappedFile, page_bytes: u64) -> Option<AdviceCost> {
             bytes => AdviceCost::Counted { unmapped_bytes: *bytes },
         });
     }
+    // Which mappings have the pages that are in the page table is not known.
+    let not_mapped = file.bytes.saturating_sub(file.resident_bytes).min(file.unadvised_bytes.unwrap_or(0));
     Some(match &file.residency {
         Reading::Value(it) => {
             let bytes = it.pages.saturating_sub(it.resident).saturating_mul(page_bytes);
-            // The last page may be a part of one; and what is not cached may lie where nothing is mapped.
-            let most = file.file_bytes.value().copied().unwrap_or(0).min(file.unadvised_bytes.unwrap_or(0));
+            // The last page may be a part of one; what is not cached may lie where nothing is mapped, and is in no page table.
+            let most = file.file_bytes.value().copied().unwrap_or(0).min(not_mapped);
             AdviceCost::NotCached { bytes: bytes.min(most) }
         }
-        Reading::Unavailable { .. } => AdviceCost::NotMapped { bytes: file.bytes.saturating_sub(file.resident_bytes) },
+        Reading::Unavailable { .. } => AdviceCost::NotMapped { bytes: not_mapped },
     })
 }
 
@@ -211,6 +213,19 @@ mod tests {
         assert_eq!(without.files[0].cost, None);
     }
 
+    #[test]
+    fn what_may_be_missing_is_no_more_than_what_is_mapped_without_advice_and_in_no_page_table() {
+        let cost = |it: MappedFile| advised(view(vec![it])).files[0].cost;
+        let unknown = || Reading::unavailable(Unlooked::Stranger);
+        let unlooked = MappedFile { residency: Reading::unavailable(Unlooked::Stranger), ..file("a") };
+        let little = MappedFile { unadvised_bytes: Some(2 << 20), bytes: 8 << 30, ..unlooked.clone() };
+        assert_eq!(cost(little), Some(AdviceCost::NotMapped { bytes: 2 << 20 }));
+        let touched =
+            MappedFile { bytes: 4 << 20, unadvised_bytes: Some(4 << 20), resident_bytes: 4 << 20, ..file("a") };
+        assert_eq!(cost(touched.clone()), Some(AdviceCost::NotCached { bytes: 0 }));
+        assert_eq!(cost(MappedFile { residency: unknown(), ..touched }), Some(AdviceCost::NotMapped { bytes: 0 }));
+    }
+
     fn places(places: u64, short: u64, pages: u64) -> Places {
         Places { pages, places, short, fault_pages: 16 }
     }
@@ -299,6 +314,8 @@ mod tests {
             let residency = Reading::Value(Residency { pages, resident: 0, ..half.clone() });
             let nothing = MappedFile {
                 file_bytes: Reading::Value(file_bytes),
+                bytes: 1 << 30,
+                resident_bytes: 0,
                 unadvised_bytes: Some(file_bytes.next_multiple_of(4096).max(LEAST_BYTES)),
                 residency,
                 ..file("nothing")

@@ -300,7 +300,8 @@ pub enum AdviceCost {
     CountedNothing,
     /// So many bytes are mapped without advice and not in the page cache, at most: each of their pages may be a miss.
     NotCached { bytes: u64 },
-    /// What is in the page cache is not known; so many bytes are not in the page table of the process.
+    /// What is in the page cache is not known; so many bytes are mapped without advice and not in the page table of the process,
+    /// at most.
     NotMapped { bytes: u64 },
     /// The kernel does not show whether it is mapped without advice.
     AdviceUnknown,

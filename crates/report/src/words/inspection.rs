@@ -92,10 +92,13 @@ pub(crate) fn first(view: &ProcessView) -> String {
             file.name
         ),
         AdviceCost::NotCached { bytes: 0 } => {
-            format!("{} is mapped without advice ({mapped}); all of it is in the page cache now", file.name)
+            format!(
+                "{} is mapped without advice ({mapped}); all of that is in the page cache or in its page table",
+                file.name
+            )
         }
         AdviceCost::NotCached { bytes } => format!(
-            "{} is mapped without advice ({mapped}), and {} of that are not in the page cache. {}",
+            "{} is mapped without advice ({mapped}), and at most {} of that are not in the page cache. {}",
             file.name,
             Bytes(*bytes),
             question(view, file)
@@ -103,7 +106,7 @@ pub(crate) fn first(view: &ProcessView) -> String {
         AdviceCost::NotMapped { bytes } => {
             let why = file.residency.why().map(unlooked).unwrap_or_default();
             format!(
-                "{} is mapped without advice ({mapped}), and {} of that are not in the page table. What of it is in the \
+                "{} is mapped without advice ({mapped}), and at most {} of that are not in the page table. What of it is in the \
                  page cache is not known: {why}. {}",
                 file.name,
                 Bytes(*bytes),
