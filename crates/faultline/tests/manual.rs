@@ -64,12 +64,16 @@ fn there_is_a_manual_page_for_every_command_and_none_for_what_is_hidden() {
         fs::read_dir(&folder).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
     pages.sort();
     let mut expected: Vec<String> = listed(&sandbox).iter().map(|it| format!("faultline-{it}.1")).collect();
+    let below = ["export", "import", "record", "show"].map(|it| format!("faultline-trace-{it}.1"));
+    expected.extend(below);
     expected.push("faultline.1".into());
     expected.sort();
     assert_eq!(pages, expected);
     let page = fs::read_to_string(format!("{folder}/faultline-run.1")).unwrap();
     assert!(page.contains(".SH \"EXIT STATUS\"") && page.contains(r"\-\-budget"), "{page}");
     assert_eq!(sandbox.run(&["man", "run"]).expect(0).stdout, page);
+    let record = sandbox.run(&["man", "trace-record"]).expect(0).stdout;
+    assert!(record.contains(r"\-\-exact\-budget"), "{record}");
     let first = sandbox.run(&["man"]).expect(0).stdout;
     assert_eq!(first, fs::read_to_string(format!("{folder}/faultline.1")).unwrap());
     assert!(!first.contains("worker protocol"));

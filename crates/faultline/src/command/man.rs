@@ -34,10 +34,13 @@ fn all() -> clap::Command {
 fn named(name: Option<&str>) -> Result<clap::Command> {
     let all = all();
     let Some(name) = name else { return Ok(all) };
-    if let Some(found) = all.get_subcommands().find(|it| it.get_name() == name) {
-        return Ok(found.clone());
+    let (pages, whole) = (below(&all), format!("faultline-{name}"));
+    let title = |it: &clap::Command| Man::new(it.clone()).get_filename().trim_end_matches(".1").to_string();
+    if let Some(found) = pages.iter().find(|it| title(it) == whole) {
+        return Ok((*found).clone());
     }
-    let names: Vec<&str> = all.get_subcommands().map(clap::Command::get_name).collect();
+    let titles: Vec<String> = pages.iter().map(|it| title(it)).collect();
+    let names: Vec<&str> = titles.iter().filter_map(|it| it.strip_prefix("faultline-")).collect();
     let hint = match nearest(name, names.iter().copied()) {
         Some(near) => format!("did you mean {near:?}?"),
         None => format!("there are {}", names.join(", ")),
@@ -45,10 +48,15 @@ fn named(name: Option<&str>) -> Result<clap::Command> {
     Err(UsageError(format!("there is no command {name:?}; {hint}")).into())
 }
 
+/// Every command below one, and the commands below those: `trace record` has a page of its own.
+fn below(of: &clap::Command) -> Vec<&clap::Command> {
+    of.get_subcommands().flat_map(|it| std::iter::once(it).chain(below(it))).collect()
+}
+
 fn write(folder: &Path, force: bool) -> Result<()> {
     let all = all();
     let pages: Vec<_> = std::iter::once(&all)
-        .chain(all.get_subcommands())
+        .chain(below(&all))
         .map(|it| (folder.join(Man::new(it.clone()).get_filename()), it))
         .collect();
     // All of them, or none.
