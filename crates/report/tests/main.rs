@@ -1162,6 +1162,18 @@ fn a_second_of_the_timeline_names_the_passes_that_ran_in_it() {
 }
 
 #[test]
+fn a_second_of_the_timeline_is_the_mean_over_its_time() {
+    let mut run = run();
+    // The sampler waited for a processor.
+    let moments = vec![moment(0.1, 0.0), moment(1.0, 0.5)];
+    run.record.timeline = Some(schema::timeline::Timeline { per_second: 10, moments, passes: Vec::new() });
+    let text = terminal(&run, 180);
+    let rows = text.split("\nTimeline\n").nth(1).unwrap();
+    let row = rows.lines().find(|it| it.trim_start().starts_with("0 ")).unwrap_or_else(|| panic!("{rows}"));
+    assert_eq!(row.split_whitespace().nth(5), Some("45"), "{row}");
+}
+
+#[test]
 fn the_reason_of_a_command_stands_beneath_its_name() {
     let mut run = run();
     for it in &mut run.findings.map {

@@ -38,13 +38,16 @@ pub(crate) fn table(record: &Record) -> Option<Table> {
     let rows = spans.chunk_by(|a, b| slot(a) == slot(b)).map(|moments| {
         let first = slot(&moments[0]) * step;
         let (from_s, to_s) = (moments[0].0, moments.last().map_or(last, |it| it.1.at_s));
-        let mean = |of: &dyn Fn(&Moment) -> f64| moments.iter().map(|it| of(it.1)).sum::<f64>() / moments.len() as f64;
-        let rate = |of: &dyn Fn(&Moment) -> &Reading<f64>| {
-            let seen: Vec<f64> = moments.iter().filter_map(|it| of(it.1).value().copied()).collect();
-            match seen.len() {
-                0 => number::MISSING.to_string(),
-                count => format!("{}/s", number::bytes_glued((seen.iter().sum::<f64>() / count as f64).round())),
-            }
+        // A moment is as long as the sampler had to wait.
+        let over = |of: &dyn Fn(&Moment) -> Option<f64>| {
+            let seen = moments.iter().filter_map(|(from_s, it)| Some(((it.at_s - from_s).max(1e-9), of(it)?)));
+            let (length, sum) = seen.fold((0.0, 0.0), |all, (length, it)| (all.0 + length, all.1 + length * it));
+            (length > 0.0).then(|| sum / length)
+        };
+        let mean = |of: &dyn Fn(&Moment) -> f64| over(&|it| Some(of(it))).unwrap_or(0.0);
+        let rate = |of: &dyn Fn(&Moment) -> &Reading<f64>| match over(&|it| of(it).value().copied()) {
+            None => number::MISSING.to_string(),
+            Some(rate) => format!("{}/s", number::bytes_glued(rate.round())),
         };
         let percent = |of: &dyn Fn(&Moment) -> f64| format!("{:.0}", 100.0 * mean(of));
         let mut conditions: Vec<String> = Vec::new();
