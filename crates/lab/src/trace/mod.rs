@@ -6,7 +6,7 @@ mod record;
 mod strace;
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     fmt,
     io::{BufRead, Read},
 };
@@ -182,8 +182,11 @@ struct Found<'a> {
     /// Those that are meant.
     files: Vec<TracedFile>,
     by_path: HashMap<String, u32>,
-    /// Those that read, by their numbers in the log.
+    /// Those that read, by their numbers in the log; 0 is the first one, which has none as long as it is alone.
     threads: HashMap<u64, u32>,
+    first: Option<u64>,
+    /// Those that others made, by their numbers.
+    children: HashSet<u64>,
     accesses: Vec<Access>,
     left_out: LeftOut,
     /// Some of the other files that were read.
@@ -222,6 +225,11 @@ impl Found<'_> {
         self.only.is_empty() || self.only.iter().any(|it| it == path)
     }
 
+    /// A thread, or a process, was made. Its number is another one's than that of the first.
+    fn child(&mut self, number: u64) {
+        self.children.insert(number);
+    }
+
     /// `thread`: its number in the log. What has none is of the only thread that there was, which may have one later.
     fn read(&mut self, thread: Option<u64>, path: &str, offset: u64, bytes: u64) -> Result<(), Wrong> {
         let Some(file) = self.read_of(path)? else { return Ok(()) };
@@ -229,7 +237,12 @@ impl Found<'_> {
             return Err(Wrong::TooMany);
         }
         let next = self.threads.len() as u32;
-        let thread = thread.map_or(0, |it| *self.threads.entry(it).or_insert(next));
+        let mut is_first = |it: u64| !self.children.contains(&it) && *self.first.get_or_insert(it) == it;
+        let number = match thread {
+            Some(number) if !is_first(number) => number,
+            _ => 0,
+        };
+        let thread = *self.threads.entry(number).or_insert(next);
         self.accesses.push(Access { thread, ..Access::call(file, offset, bytes) });
         Ok(())
     }

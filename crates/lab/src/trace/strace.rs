@@ -115,6 +115,10 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
         let (thread, text) = prefix(&line);
         if text.starts_with("+++") || text.starts_with("---") {
             is_known = true;
+        } else if let Some((number, _)) =
+            text.strip_prefix("strace: Process ").and_then(|it| it.split_once(" attached"))
+        {
+            number.parse().into_iter().for_each(|it| found.child(it));
         } else if let Some(begun) = text.strip_suffix("<unfinished ...>") {
             // The space behind a comma is that of the arguments, which the other half begins without.
             let begun = begun.trim_end();
@@ -183,8 +187,12 @@ fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Foun
             let (number, ..) = descriptor(arguments).ok_or_else(wrong)?;
             descriptors.closed(thread, number);
         }
-        "clone" | "clone3" if !failed && arguments.contains("CLONE_FILES") => {
-            descriptors.share(thread, descriptor(result).ok_or_else(wrong)?.0);
+        "clone" | "clone3" | "fork" | "vfork" if !failed => {
+            let (child, ..) = descriptor(result).ok_or_else(wrong)?;
+            found.child(child);
+            if arguments.contains("CLONE_FILES") {
+                descriptors.share(thread, child);
+            }
         }
         "dup" | "dup2" | "dup3" | "fcntl" | "fcntl64" if failed => {}
         "fcntl" | "fcntl64" if !arguments.contains(", F_DUPFD") => {}

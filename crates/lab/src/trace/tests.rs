@@ -190,6 +190,11 @@ fn accesses_have_the_threads_that_made_them_numbered_as_they_began_to_read_what_
     assert_eq!(threads(&(log(&["4712 "], "/d/a") + sent)), [0, 1]);
     // As long as there is one thread, strace does not say its number.
     assert_eq!(threads(&log(&["", "[pid 4711] ", "[pid 4712] ", ""], "/d/a")), [0, 0, 1, 0]);
+    // A child may be the first that has one.
+    let after = log(&["[pid 4712] ", "[pid 4711] ", ""], "/d/a");
+    assert_eq!(threads(&format!("{}strace: Process 4712 attached\n{after}", log(&[""], "/d/a"))), [0, 1, 0, 0]);
+    let forked = "fork() = 4712\n".to_string();
+    assert_eq!(threads(&(forked + &after)), [0, 1, 1]);
 }
 
 #[test]
