@@ -209,8 +209,8 @@ impl Index {
         for row in rows {
             let (run, cell) = row.context("the index of saved runs cannot be read")?;
             if wanted.machine.includes(&run.on.made_on()) && pattern.is_about(&cell.arm, &cell.under) {
-                let SavedRun { id, started, on, .. } = run;
-                cells.push(SavedCell { run: id, started, on, ..cell });
+                let SavedRun { id, started, partial, on, .. } = run;
+                cells.push(SavedCell { run: id, started, partial, on, ..cell });
             }
         }
         Ok(cells)

@@ -80,7 +80,7 @@ fn runs(page: &mut Page, history: &History) {
         Column::left("target"),
     ];
     let rows = history.runs.iter().map(|it| {
-        let partial = if it.partial.is_some() { " (partial)" } else { "" };
+        let partial = partial(&it.partial);
         vec![
             Cell::plain(shell::short(&it.id).to_string()),
             Cell::plain(format!("{}{partial}", it.experiment)),
@@ -179,7 +179,7 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         columns.push(Column::right("speedup over the oldest"));
         let rows = same.iter().map(|it| {
             let mut row = vec![
-                Cell::plain(shell::short(&it.run).to_string()),
+                Cell::plain(format!("{}{}", shell::short(&it.run), partial(&it.partial))),
                 Cell::plain(machine(&it.on.made_on())),
                 Cell::plain(number::duration_interval(&it.ns_per_op)),
             ];
@@ -189,4 +189,8 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         });
         page.table(2, &Table { columns, rows: rows.collect() });
     }
+}
+/// Of a run that ended before its plan did.
+fn partial(why: &Option<String>) -> &'static str {
+    if why.is_some() { " (partial)" } else { "" }
 }

@@ -81,6 +81,9 @@ pub struct SavedRun {
 pub struct SavedCell {
     pub run: String,
     pub started: String,
+    /// Why its run ended before its plan did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<String>,
     #[serde(flatten)]
     pub on: SavedMachine,
     pub arm: String,

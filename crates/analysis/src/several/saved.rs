@@ -23,6 +23,7 @@ pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
         Some(SavedCell {
             run: String::new(),
             started: String::new(),
+            partial: None,
             on: SavedMachine { machine: String::new(), key: None, hardware: None, origin: Origin::Own },
             condition: labels.label(cell.id.condition.condition_index),
             arm: cell.arm.name.clone(),

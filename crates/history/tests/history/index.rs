@@ -17,6 +17,7 @@ fn one_cell(record: &Record) -> Vec<SavedCell> {
     vec![SavedCell {
         run: String::new(),
         started: String::new(),
+        partial: None,
         on: SavedMachine { machine: String::new(), key: None, hardware: None, origin: schema::machine::Origin::Own },
         arm: "native/mmap".into(),
         command: Default::default(),
@@ -94,6 +95,17 @@ fn made_on(id: &str, host: &str, key: &str) -> Record {
         source: schema::machine::KeySource::MachineId,
     });
     record
+}
+
+#[test]
+fn a_cell_says_that_its_run_ended_before_its_plan_did() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let mut stopped = record("20261122T000000Z-cccc");
+    stopped.partial = Some("interrupted".into());
+    store.save(&stopped).unwrap();
+    let cells = refreshed(&store).cells(&Wanted::default(), &"native/mmap".parse().unwrap()).unwrap();
+    assert_eq!(cells.iter().filter(|it| it.partial.is_some()).count(), 1);
 }
 
 #[test]

@@ -99,6 +99,7 @@ fn over_time(text: &str) -> History {
     let cell = |run: &str, median: f64| SavedCell {
         run: run.into(),
         started: "2026-11-20T22:51:04Z".into(),
+        partial: None,
         on: on(),
         arm: "native/mmap".into(),
         command: Default::default(),
