@@ -33,6 +33,7 @@ use commands::{mechanism, share};
 use compare::noise;
 use warnings::{around, cpu_cache, traps};
 
+pub use advice::arm_of;
 pub use advised::advised;
 pub use answers::headline::headlines;
 pub use cells::precision::{PRECISION, is_precise};

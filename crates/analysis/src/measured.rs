@@ -1,7 +1,7 @@
 //! A record, sorted by cell: what the rest of this crate looks at. Parts of a record that refer to nothing (a sample of
 //! a cell that is not there) are left out; nothing in here panics on a damaged one.
 
-use std::{cell::OnceCell, collections::BTreeMap};
+use std::{cell::OnceCell, collections::BTreeMap, fmt::Debug};
 
 use schema::{
     Arm, Beside, CellId, Condition, Durability, Labels, Names, Reading, Record, State,
@@ -352,8 +352,11 @@ fn tick_ns(record: &Record, arm: &Arm) -> f64 {
     if arm.runtime == JVM.name { kernel.max(JVM_TICK_NS) } else { kernel }
 }
 
-/// The most frequent one (of equally frequent ones the first in the alphabet), and how often it occurs.
-pub(crate) fn most_frequent<'a, T: PartialEq + ?Sized>(reasons: impl Iterator<Item = &'a T>) -> Option<(&'a T, usize)> {
+/// The most frequent one (of equally frequent ones the first in the order of their texts, whatever order they are seen in), and
+/// how often it occurs.
+pub(crate) fn most_frequent<'a, T: PartialEq + Debug + ?Sized>(
+    reasons: impl Iterator<Item = &'a T>,
+) -> Option<(&'a T, usize)> {
     let mut counts: Vec<(&T, usize)> = Vec::new();
     for reason in reasons {
         match counts.iter_mut().find(|(known, _)| *known == reason) {
@@ -361,5 +364,6 @@ pub(crate) fn most_frequent<'a, T: PartialEq + ?Sized>(reasons: impl Iterator<It
             None => counts.push((reason, 1)),
         }
     }
-    counts.into_iter().rev().max_by_key(|&(_, count)| count)
+    let most = counts.iter().map(|it| it.1).max()?;
+    counts.into_iter().filter(|it| it.1 == most).min_by_key(|it| format!("{:?}", it.0))
 }

@@ -207,7 +207,7 @@ pub struct AbArgs {
     /// A folder whose files the commands read, with all subfolders (repeatable); links are not followed
     #[arg(long, value_name = "PATH")]
     pub dir: Vec<PathBuf>,
-    /// Cache state of these files when a command starts: cold, cached, limited, as-is
+    /// Cache state of these files when a command starts: cold, cached, as-found, limited, as-is
     #[arg(long, value_delimiter = ',', value_name = "STATE,…", default_value = "cold,cached", value_parser = state_of_a_file)]
     pub state: Vec<State>,
     #[arg(long, value_delimiter = ',', value_name = "FILL,…", default_value = "sequential", help = fills(), value_parser = filled(), hide_possible_values = true)]
@@ -255,8 +255,9 @@ pub struct AdviseArgs {
     /// The file that --trace is of, or a folder with its files
     #[arg(value_name = "FILE", requires = "trace")]
     pub file: Option<PathBuf>,
-    /// Cache state of the file when the command starts: cold, cached; cold is checked against cached, which is measured too
-    #[arg(long, value_delimiter = ',', value_name = "STATE,…", default_value = "cold,cached", value_parser = cold_or_cached)]
+    /// Cache state of the file when the command starts: cold, cached, as-found (as it was when the command was recorded); all are
+    /// checked against cached, which is measured too
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…", default_value = "cold,cached", value_parser = state_of_advice)]
     pub state: Vec<State>,
     #[arg(long, value_delimiter = ',', value_name = "FILL,…", default_value = "sequential", help = fills(), value_parser = filled(), hide_possible_values = true)]
     pub fill: Vec<Fill>,
@@ -787,24 +788,24 @@ fn state_of_a_file(text: &str) -> Result<State, String> {
     match state {
         State::Mapped | State::Locked => Err(format!(
             "state {state} needs a mapping that faultline holds, and a command makes its own; expected cold, cached, \
-             limited or as-is"
+             as-found, limited or as-is"
         )),
         _ => Ok(state),
     }
 }
 
-fn cold_or_cached(text: &str) -> Result<State, String> {
+fn state_of_advice(text: &str) -> Result<State, String> {
     match text.parse()? {
-        state @ (State::Cold | State::Cached) => Ok(state),
-        state => Err(format!("state {state} is not advised about; expected cold or cached")),
+        state @ (State::Cold | State::Cached | State::AsFound) => Ok(state),
+        state => Err(format!("state {state} is not advised about; expected cold, cached or as-found")),
     }
 }
 
 /// Whole seconds, below the time limit of a pass (`lab::execute`).
 fn timeout(text: &str) -> Result<u32, String> {
     let limit = humantime::parse_duration(text).map_err(|error| format!("{error}; write it as 30s"))?;
-    match limit.as_secs() {
-        seconds @ 1..=50 => Ok(seconds as u32),
-        _ => Err("an execution may take from 1s to 50s".into()),
+    match (limit.as_secs(), limit.subsec_nanos()) {
+        (seconds @ 1..=50, 0) => Ok(seconds as u32),
+        _ => Err("an execution may take from 1s to 50s, in whole seconds".into()),
     }
 }

@@ -34,7 +34,7 @@ pub fn show(asked: &Asked, folder: &Path) {
         true => format!("takes about {}", report::seconds(asked.budget.as_secs_f64())),
         false => "takes as long as the rounds that were asked for".into(),
     };
-    let copies = if copies(asked.experiment) { ", and writes copies of it, which have no name" } else { "" };
+    let copies = if asked.experiment.reads_copies() { ", and writes copies of it, which have no name" } else { "" };
     let evicts = |what| match evicts(asked.experiment) {
         true => format!("and evicts {what} from the page cache"),
         false => "and evicts nothing".into(),
@@ -84,15 +84,6 @@ fn evicts(experiment: &Experiment) -> bool {
         it.state.iter().all(|state| *state == State::AsIs || found && state.is_filled())
     };
     !experiment.comparisons.iter().all(is_as_found)
-}
-
-/// Whether passes read after a fill that is made on a copy of the file.
-fn copies(experiment: &Experiment) -> bool {
-    experiment.comparisons.iter().any(|it| {
-        it.fill.iter().any(|fill| fill.copied_by().is_some())
-            && it.state.iter().any(|state| state.is_filled())
-            && it.workload.iter().any(|workload| !workload.writes())
-    })
 }
 
 /// Name and size of the largest file in a folder that a person would name: readable, neither a link nor hidden.

@@ -259,6 +259,42 @@ fn a_command_is_recorded_and_the_file_with_the_most_bytes_matters() {
 }
 
 #[test]
+fn a_file_that_is_partly_in_the_page_cache_is_measured_as_it_was_when_the_command_was_recorded() {
+    use std::os::unix::fs::FileExt;
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", BYTES);
+    // Nothing of it is in the page cache afterwards, where that is possible.
+    sandbox.run(&["ab", "--state=cold", "--rounds=1", "--file", &file, "true", ":"]);
+    let of = fs::File::open(&file).unwrap();
+    of.read_exact_at(&mut [0; 4096], BYTES as u64 / 2).unwrap();
+    let command = [&reader(), "map", &file, "4096", "30"];
+    let output = advise(&sandbox, &["--state=as-found"], &command);
+    if output.stderr.contains("was not recorded") {
+        println!("skipped: {}", output.stderr.trim());
+        return;
+    }
+    let document = output.document();
+    let record = &document.record;
+    let is_of = |state: State| {
+        move |it: &&schema::record::Sample| record.conditions[record.cells[it.cell].condition].state == state
+    };
+    let found: Vec<_> = record.samples.iter().filter(is_of(State::AsFound)).collect();
+    if found.is_empty() {
+        let skipped = record.cells.iter().find_map(|it| it.skipped.as_ref());
+        println!("skipped: {skipped:?}");
+        return;
+    }
+    let pages = |it: &schema::record::Sample| it.resident_before.value().map(|it| (it.pages, it.of));
+    for sample in &found {
+        assert!(matches!(sample.outcome, Outcome::Ok { .. }), "{sample:?}");
+        assert_eq!(pages(sample), pages(found[0]), "the same from every pass to the next");
+    }
+    assert!(pages(found[0]).is_some_and(|(pages, of)| 0 < pages && pages < of), "{:?}", found[0]);
+    let [advice] = &document.findings.advice[..] else { panic!("{:?}", document.findings.advice) };
+    assert_eq!(advice.state, State::AsFound);
+}
+
+#[test]
 fn a_command_that_writes_to_its_file_or_reads_none_is_refused_with_the_reason() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", BYTES);

@@ -232,6 +232,7 @@ mod tests {
             bytes: Some(1 << 20),
             identity: None,
             resident_before: Some(0.25),
+            found: Vec::new(),
             exact,
             inexact,
             counts: Some(counts.clone()),

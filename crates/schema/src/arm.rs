@@ -124,7 +124,8 @@ impl Arm {
 
     /// It reaches of a block through a mapping what it looks at, and no more.
     pub fn is_in_place(&self) -> bool {
-        self.spec().is_some_and(|it| it.in_place) && self.word("use") != "get"
+        let takes_blocks = matches!(self.word("use"), "get" | "copy" | "slice") || self.word("fault") == "syscall";
+        self.spec().is_some_and(|it| it.in_place) && !takes_blocks
     }
 
     /// Whether it replays the accesses of several files, each of which it opens and closes within the pass.
@@ -279,8 +280,21 @@ mod tests {
     #[test]
     fn arms_that_look_at_bytes_where_they_are_mapped_are_known() {
         let in_place = |name: &str| name.parse::<Arm>().unwrap().is_in_place();
-        assert!(["mmap", "mmap+random", "jvm/mapped", "jvm/segment"].into_iter().all(in_place));
-        assert!(!["pread", "stdio-mmap", "jvm/mapped+get", "jvm/channel-heap"].into_iter().any(in_place));
+        for name in ["mmap", "mmap+random", "jvm/mapped", "jvm/segment", "go/mmap", "python/mmap+view", "python/memmap"]
+        {
+            assert!(in_place(name), "{name}");
+        }
+        for name in [
+            "pread",
+            "stdio-mmap",
+            "jvm/mapped+get",
+            "jvm/channel-heap",
+            "go/mmap+copy",
+            "go/mmap+fault=syscall",
+            "python/mmap",
+        ] {
+            assert!(!in_place(name), "{name}");
+        }
     }
 
     #[test]

@@ -144,6 +144,7 @@ words! {
         Locked = "locked": "as mapped, and the mapping is mlocked",
         Limited = "limited": "partly in the page cache: the worker's memory is limited to a share of the range beside what it needs itself; measured in steady state",
         AsIs = "as-is": "the residency is left as it is and recorded",
+        AsFound = "as-found": "the pages that were in the page cache when the run began, or the command was recorded, and no others: they are brought back before each pass",
     }
 }
 
@@ -151,6 +152,11 @@ impl State {
     /// In these states the file is opened, and read once, before the clock starts, and stays open.
     pub fn is_held(self) -> bool {
         matches!(self, State::Mapped | State::Locked)
+    }
+
+    /// Some pages are in the page cache, and what is read or touched beside them waits for the device.
+    pub fn waits_for_device(self) -> bool {
+        matches!(self, State::Cold | State::AsFound)
     }
 
     /// Every page is in the page cache, put there by a fill.

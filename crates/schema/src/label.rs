@@ -62,14 +62,14 @@ impl Labels {
             })
             .collect();
         let mut labels = Labels { labels: asked };
-        // Usually omitted fields are added where two labels would be equal without them.
-        for field in differs.iter().filter(|it| it.role != Role::Asked) {
-            labels.tell_apart(|at| Some((field.words)(items[at].0)));
-        }
+        // Usually omitted fields are added where two labels would be equal without them. Sizes of passes are often chosen by a
+        // planner, so the most telling word stands before them.
+        let omitted = |role: Role| differs.iter().filter(move |it| it.role == role);
         let most = items.iter().map(|it| it.1.len()).max().unwrap_or(0);
-        for further in 0..most {
-            labels.tell_apart(|at| items[at].1.get(further).cloned());
-        }
+        omitted(Role::Subject).for_each(|field| labels.tell_apart(|at| Some((field.words)(items[at].0))));
+        labels.tell_apart(|at| items[at].1.first().cloned());
+        omitted(Role::Size).for_each(|field| labels.tell_apart(|at| Some((field.words)(items[at].0))));
+        (1..most).for_each(|further| labels.tell_apart(|at| items[at].1.get(further).cloned()));
         labels
     }
 
@@ -195,6 +195,17 @@ mod tests {
             assert!(pattern.is_about("native/pread (own)", &condition), "{written}");
             assert!(!pattern.is_about("native/pread (own)", &own), "it is its condition that is asked for");
         }
+    }
+
+    #[test]
+    fn the_name_of_a_comparison_stands_before_the_size_of_a_pass() {
+        let of = |ops| Condition { ops, ..Condition::plain(1 << 20) };
+        let (small, large) = (of(10), of(20));
+        let of = |it, name: &str| (it, vec![name.to_string()]);
+        let two = Labels::new(&[of(&small, "random"), of(&large, "threads")]);
+        assert_eq!([two.also(0), two.also(1)], ["random", "threads"]);
+        let one = Labels::new(&[of(&small, "random"), of(&large, "random")]);
+        assert_eq!([one.also(0), one.also(1)], ["10 ops", "20 ops"]);
     }
 
     #[test]

@@ -150,6 +150,11 @@ pub struct Access {
     /// How often each advice was given: `madvise(MADV_RANDOM)`, `posix_fadvise(POSIX_FADV_WILLNEED)`, `readahead`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hints: BTreeMap<String, u64>,
+    /// Bytes that were reached under each advice: those that calls delivered from open files that had it, those of the mapping
+    /// that it was given for. And those that calls delivered around the page cache (`O_DIRECT`). Absent in records of older
+    /// versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub under: BTreeMap<String, u64>,
 }
 
 /// Calls of one name on one file.
@@ -273,6 +278,20 @@ impl Access {
         self.calls.values().map(|it| it.bytes).fold(0, u64::saturating_add)
     }
 
+    /// The key of `under` for what goes around the page cache.
+    pub const DIRECT: &str = "O_DIRECT";
+
+    /// An opening with O_DIRECT, or one that was given it. Nothing may be read through it.
+    pub fn turn_direct(&mut self) {
+        self.opens_direct += 1;
+        self.count_under(Access::DIRECT, 0);
+    }
+
+    /// Whether calls read around the page cache; of records of older versions, whether a file was opened so.
+    pub fn goes_around(&self) -> bool {
+        self.under.get(Access::DIRECT).map_or(self.opens_direct > 0, |it| *it > 0)
+    }
+
     pub fn read_calls(&self) -> u64 {
         self.calls.values().map(|it| it.count).sum()
     }
@@ -302,6 +321,15 @@ impl Access {
         calls.sequential += u64::from(sequential == Some(true));
         calls.unplaced += u64::from(sequential.is_none());
         add_to(&mut calls.sizes, Bin { value: power_below(asked), events: 1 });
+    }
+
+    /// Bytes that were reached under an advice, or around the page cache.
+    pub fn count_under(&mut self, what: &str, bytes: u64) {
+        let known = match self.under.get_mut(what) {
+            Some(known) => known,
+            None => self.under.entry(what.to_string()).or_default(),
+        };
+        *known = known.saturating_add(bytes);
     }
 
     /// A mapping, or several of one kind.
@@ -335,6 +363,7 @@ impl Access {
             let known = self.hints.entry(hint.clone()).or_default();
             *known = known.saturating_add(*times);
         }
+        other.under.iter().for_each(|(what, bytes)| self.count_under(what, *bytes));
     }
 }
 
@@ -384,6 +413,7 @@ mod tests {
                     ..MappingCount::default()
                 });
                 *access.hints.entry("readahead".into()).or_default() += 1;
+                access.count_under("readahead", size);
                 access.opens += 1;
             }
         }

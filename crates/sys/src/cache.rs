@@ -180,6 +180,28 @@ pub fn each_resident(file: &File, offset: u64, bytes: u64, mut each: impl FnMut(
     Ok(())
 }
 
+/// The resident parts of a file, in whole pages: where each begins, and how long it is, in bytes. Nothing where there are more
+/// than `most`, or the file is so long that a look at each page takes seconds.
+///
+/// # Errors
+/// As `each_resident`.
+pub fn resident_parts(file: &File, bytes: u64, most: usize) -> io::Result<Option<Vec<(u64, u64)>>> {
+    const LOOKED_AT_BYTES_MAX: u64 = 1 << 38;
+    if bytes > LOOKED_AT_BYTES_MAX {
+        return Ok(None);
+    }
+    let (page, mut parts) = (page_bytes(), Vec::<(u64, u64)>::new());
+    each_resident(file, 0, bytes, |number| {
+        let is_full = parts.len() > most;
+        match parts.last_mut() {
+            Some((start, length)) if *start + *length == number * page => *length += page,
+            _ if is_full => {}
+            _ => parts.push((number * page, page)),
+        }
+    })?;
+    Ok((parts.len() <= most).then_some(parts))
+}
+
 fn nowait(file: &File, offset: u64, bytes: u64) -> io::Result<u64> {
     let page = page_bytes();
     let mut resident = 0;

@@ -83,7 +83,7 @@ impl Checked {
         cached: Option<Times>,
     ) -> Checked {
         match state {
-            State::Cold => Checked::by_difference(times, cached),
+            state if state.waits_for_device() => Checked::by_difference(times, cached),
             _ => Checked::by_counts(run, program, replay),
         }
     }

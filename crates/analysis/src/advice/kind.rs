@@ -71,36 +71,79 @@ pub(crate) fn how(recorded: &Arm, arm: &Arm) -> How {
     }
 }
 
+/// What fewer of the bytes are reached by is an exception, and not what a program does.
+const USUAL: f64 = 0.5;
+
 /// What a program was seen to do, as options of arms that do it.
 struct Seen {
     maps: bool,
     direct: bool,
     advice: &'static str,
-    populates: bool,
+    populate: &'static str,
     /// Of a call on average; 0 without one.
     call_bytes: f64,
+    /// Most bytes are read at the position of the file.
+    at_position: bool,
 }
 
 impl Seen {
     /// Nothing where it does both, or neither.
     fn of(access: &Access) -> Option<Seen> {
         let Ways { calls, mappings } = mechanism::ways(access);
-        let maps = match (calls, mappings) {
-            (true, false) => false,
-            (false, true) => true,
-            _ => return None,
+        (calls != mappings).then(|| Seen::by(access, mappings))
+    }
+
+    /// By its mappings, or by its calls.
+    fn by(access: &Access, maps: bool) -> Seen {
+        let all = if maps { access.mapped_bytes() } else { access.read_bytes() };
+        let is_usual = |bytes: u64| bytes > 0 && bytes as f64 >= USUAL * all as f64;
+        let is_under = |what: &str, times: Option<&u64>| match access.under.get(what) {
+            Some(&bytes) => is_usual(bytes),
+            // In records of older versions.
+            None => times.is_some_and(|it| *it > 0),
         };
-        let call = if maps { "madvise(MADV_" } else { "posix_fadvise(POSIX_FADV_" };
-        let hinted = |hint: &str| access.hints.keys().any(|it| *it == format!("{call}{hint})"));
-        let advices = [("RANDOM", "random"), ("SEQUENTIAL", "sequential"), ("WILLNEED", "willneed")];
-        let advice = advices.into_iter().find(|(hint, _)| hinted(hint)).map_or("normal", |it| it.1);
-        let populates = hinted("POPULATE_READ") || access.mappings.iter().any(|it| it.populate);
-        let (count, bytes) = access
-            .calls
-            .values()
-            .fold((0u64, 0u64), |all, it| (all.0.saturating_add(it.count), all.1.saturating_add(it.bytes)));
-        let call_bytes = bytes as f64 / count.max(1) as f64;
-        Some(Seen { maps, direct: access.opens_direct > 0, advice, populates: maps && populates, call_bytes })
+        let is_hinted = |what: &[&str]| what.iter().any(|it| is_under(it, access.hints.get(*it)));
+        let advice: [(&str, &[&str]); 3] = match maps {
+            true => [
+                ("random", &["madvise(MADV_RANDOM)"]),
+                ("sequential", &["madvise(MADV_SEQUENTIAL)"]),
+                ("willneed", &["madvise(MADV_WILLNEED)"]),
+            ],
+            false => [
+                ("random", &["posix_fadvise(POSIX_FADV_RANDOM)"]),
+                ("sequential", &["posix_fadvise(POSIX_FADV_SEQUENTIAL)"]),
+                ("willneed", &["posix_fadvise(POSIX_FADV_WILLNEED)", "readahead"]),
+            ],
+        };
+        let sum = |all: u64, one: u64| all.saturating_add(one);
+        let populated = access.mappings.iter().filter(|it| it.populate).map(|it| it.bytes).fold(0, sum);
+        let is_at_position = |name: &str| matches!(name, "read" | "readv");
+        let at_position = access.calls.iter().filter(|it| is_at_position(it.0)).map(|it| it.1.bytes).fold(0, sum);
+        Seen {
+            maps,
+            direct: !maps && is_under(Access::DIRECT, Some(&access.opens_direct)),
+            advice: advice.into_iter().find(|it| is_hinted(it.1)).map_or("normal", |it| it.0),
+            populate: match maps {
+                true if is_usual(populated) => "map-populate",
+                true if is_hinted(&["madvise(MADV_POPULATE_READ)"]) => "populate-read",
+                _ => "no",
+            },
+            call_bytes: access.read_bytes() as f64 / access.read_calls().max(1) as f64,
+            at_position: at_position > access.read_bytes().saturating_sub(at_position),
+        }
+    }
+
+    /// The arm that does the same.
+    fn arm(&self) -> String {
+        let method = match () {
+            // Calls around the page cache are not advised.
+            () if self.direct => return "direct".into(),
+            () if self.maps => "mmap",
+            () if self.at_position => "read",
+            () => "pread",
+        };
+        let options = [self.advice, self.populate].into_iter().filter(|it| !matches!(*it, "normal" | "no"));
+        std::iter::once(method).chain(options).collect::<Vec<&str>>().join("+")
     }
 
     /// Accesses are of `bytes` on average.
@@ -113,9 +156,14 @@ impl Seen {
         let in_flight = arm.number("queue_depth").is_some();
         let options = (arm.maps(), arm.is_direct(), advice, is_populated, in_flight);
         let in_larger_calls = !self.maps && self.call_bytes > OTHER_CALLS * bytes;
-        options == (self.maps, self.direct, self.advice, self.populates, false)
+        options == (self.maps, self.direct, self.advice, self.populate != "no", false)
             && in_larger_calls == buffer_kib(arm).is_some()
     }
+}
+
+/// The name of the arm that does what a program was seen to do to a file, by its mappings or by its calls.
+pub fn arm_of(access: &Access, maps: bool) -> String {
+    Seen::by(access, maps).arm()
 }
 
 /// The arms that reach a file as a program was seen to, out of those by which accesses of this pattern were replayed.
@@ -129,6 +177,8 @@ pub(crate) fn done_by<'a>(access: &Access, pattern: &Pattern, arms: impl Iterato
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use schema::observation::MappingCount;
 
     use super::*;
@@ -206,18 +256,59 @@ mod tests {
         (0..32).for_each(|_| large.count_call("read", 128 << 10, 128 << 10, true));
         assert_eq!(names(&large), ["pread+buffer_kib=128"]);
         for (hint, arm) in [("RANDOM", "pread+random"), ("SEQUENTIAL", "pread+sequential")] {
-            let hints = [(format!("posix_fadvise(POSIX_FADV_{hint})"), 1)].into();
-            assert_eq!(names(&Access { hints, ..reads.clone() }), [arm]);
+            let under = [(format!("posix_fadvise(POSIX_FADV_{hint})"), 4_096_000)].into();
+            assert_eq!(names(&Access { under, ..reads.clone() }), [arm]);
         }
         let mut maps = Access::default();
         maps.count_mapping(&MappingCount { count: 1, bytes: 1 << 30, ..MappingCount::default() });
         assert_eq!(names(&maps), ["mmap"]);
-        maps.hints.insert("madvise(MADV_RANDOM)".into(), 1);
+        maps.count_under("madvise(MADV_RANDOM)", 1 << 30);
         assert_eq!(names(&maps), ["mmap+random"]);
-        maps.hints = [("madvise(MADV_POPULATE_READ)".to_string(), 1)].into();
+        maps.under = [("madvise(MADV_POPULATE_READ)".to_string(), 1 << 30)].into();
         assert_eq!(names(&maps), ["mmap+populate-read"]);
         assert_eq!(names(&Access::default()), [""; 0], "it was seen to do nothing");
         maps.calls = reads.calls;
         assert_eq!(names(&maps), [""; 0], "it does both");
+    }
+
+    #[test]
+    fn what_fewer_than_half_of_the_bytes_are_reached_by_is_not_what_a_program_does() {
+        for (part, is_usual) in [(4, false), (6, true)] {
+            let either = |usual: &'static str, other: &'static str| if is_usual { usual } else { other };
+            let under = |what: &str| -> BTreeMap<String, u64> { [(what.to_string(), part << 20)].into() };
+            let mut reads = Access { opens: 100, opens_direct: 1, ..Access::default() };
+            reads.count_call("pread64", 10 << 20, 10 << 20, false);
+            for (what, option) in [
+                (Access::DIRECT, "direct"),
+                ("posix_fadvise(POSIX_FADV_RANDOM)", "pread+random"),
+                ("readahead", "pread+willneed"),
+            ] {
+                // Each is given once at least.
+                let mut reads = Access { under: under(what), ..reads.clone() };
+                reads.count_under(Access::DIRECT, 0);
+                assert_eq!(arm_of(&reads, false), either(option, "pread"));
+            }
+            let mut maps = Access::default();
+            maps.count_mapping(&MappingCount { count: 1, bytes: 10 << 20, ..MappingCount::default() });
+            for (what, option) in [("RANDOM", "mmap+random"), ("POPULATE_READ", "mmap+populate-read")] {
+                let what = format!("madvise(MADV_{what})");
+                let maps = Access { hints: [(what.clone(), 9)].into(), under: under(&what), ..maps.clone() };
+                assert_eq!(arm_of(&maps, true), either(option, "mmap"));
+            }
+            let populated = MappingCount { populate: true, count: 9, bytes: part << 20, ..MappingCount::default() };
+            let mut some = Access::default();
+            some.count_mapping(&MappingCount { count: 1, bytes: (10 - part) << 20, ..MappingCount::default() });
+            some.count_mapping(&populated);
+            assert_eq!(arm_of(&some, true), either("mmap+map-populate", "mmap"));
+        }
+    }
+
+    #[test]
+    fn records_of_older_versions_say_only_how_often_advice_was_given() {
+        let mut reads = Access { opens: 1, ..Access::default() };
+        reads.count_call("read", 4096, 4096, true);
+        let hints = [("posix_fadvise(POSIX_FADV_SEQUENTIAL)".to_string(), 1)].into();
+        assert_eq!(arm_of(&Access { hints, ..reads.clone() }, false), "read+sequential");
+        assert_eq!(arm_of(&Access { opens_direct: 1, ..reads }, false), "direct");
     }
 }

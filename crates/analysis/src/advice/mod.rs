@@ -26,6 +26,7 @@ use crate::{
 
 use check::Checked;
 use gains::Series;
+pub use kind::arm_of;
 
 /// For each state and each fill that was asked about: what to change, and whether the replay is the program.
 pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<AdviceSelfCheck>) {
@@ -37,9 +38,10 @@ pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<A
     // A cold start is a sequential one, and what it takes longer than cached is due to the device, and not to folios.
     let usual = cached.iter().find(|it| it.0.start.fill == Some(Fill::Sequential));
     let in_memory = usual.and_then(|(it, checked)| InMemory::of(it, it.most_share(checked.as_ref(), commands)));
-    let cold = found(Start { state: State::Cold, fill: None }).map(|it| Found { in_memory, ..it });
-    let cold = cold.map(|it| it.checked(usual.map(|it| &it.0)));
-    let all: Vec<&(Found, Option<Checked>)> = cold.iter().chain(&cached).collect();
+    let waits = State::ALL.iter().copied().filter(|it| it.waits_for_device());
+    let waiting = waits.filter_map(|state| found(Start { state, fill: None })).map(|it| Found { in_memory, ..it });
+    let waiting: Vec<(Found, Option<Checked>)> = waiting.map(|it| it.checked(usual.map(|it| &it.0))).collect();
+    let all: Vec<&(Found, Option<Checked>)> = waiting.iter().chain(&cached).collect();
     // What was checked on two sides in one state speaks for all.
     let is_two_sided = all.iter().filter_map(|it| it.1.as_ref()).any(Checked::passed_on_two_sides);
     let is_asked = |it: &&&(Found, Option<Checked>)| {
@@ -89,6 +91,7 @@ struct Program<'r, 'a> {
 }
 
 /// What the program takes where nothing waits for the device, and the replay of what it did.
+#[derive(Clone, Copy)]
 struct InMemory {
     program: Estimate,
     replay_ns: f64,
@@ -150,7 +153,7 @@ impl<'r, 'a> Found<'r, 'a> {
         Some(Found { run, advised, start, program, in_memory: None, views, noise })
     }
 
-    /// Held against the program; cold, beside what is usual in memory.
+    /// Held against the program; where the device is waited for, beside what is usual in memory.
     fn checked(self, usual: Option<&Found>) -> (Self, Option<Checked>) {
         let checked = self.program.as_ref().zip(self.times()).map(|(program, times)| {
             let cells = [program.now, self.view().recorded];

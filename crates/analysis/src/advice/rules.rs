@@ -47,7 +47,7 @@ impl Evidence<'_> {
     }
 
     fn is_cold(&self) -> bool {
-        self.state == State::Cold
+        self.state.waits_for_device()
     }
 
     fn more_than(&self, times: f64) -> Option<AdviceReason> {

@@ -5,7 +5,7 @@
 //! from what was counted: whether its bytes came through calls.
 
 use schema::{
-    ConditionId,
+    ConditionId, distinct,
     findings::{SafepointDelay, SafepointFinding, SafepointTail, Safepoints, SafepointsSeen},
 };
 
@@ -93,7 +93,10 @@ fn of_condition(label: String, here: &[&SafepointFinding]) -> Option<SafepointsS
     let (calling, faulting) = (of(true), of(false));
     let most =
         |of: &[&SafepointFinding], value: fn(&SafepointFinding) -> f64| of.iter().map(|it| value(it)).reduce(f64::max);
-    let [p99_call, p99_fault] = [most(&calling, |it| it.p99_ns)?, most(&faulting, |it| it.p99_ns)?];
+    // Where some had too few for a 99th of a hundred, the longest of each are of one kind.
+    let kinds = distinct(here.iter().filter(|it| it.through_calls.is_some()).map(|it| it.p99_is));
+    let tail: fn(&SafepointFinding) -> f64 = if kinds.len() > 1 { |it| it.max_ns } else { |it| it.p99_ns };
+    let [late_call, late_fault] = [most(&calling, tail)?, most(&faulting, tail)?];
     let [max_call, max_fault] = [most(&calling, |it| it.max_ns)?, most(&faulting, |it| it.max_ns)?];
     let delays = |of: &[&SafepointFinding]| {
         let delay =
@@ -106,6 +109,6 @@ fn of_condition(label: String, here: &[&SafepointFinding]) -> Option<SafepointsS
         faults: delays(&faulting),
         max_call_ns: max_call,
         max_fault_ns: max_fault,
-        held_up: p99_fault > APART * p99_call,
+        held_up: late_fault > APART * late_call,
     })
 }

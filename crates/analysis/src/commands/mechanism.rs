@@ -129,7 +129,7 @@ fn differences(both: [&Access; 2]) -> Vec<AccessDifference> {
         (kinds[0] != kinds[1], AccessDifference::Kind),
         (kinds[0] == kinds[1] && !alike_mappings(&mappings), AccessDifference::Mappings),
         (kinds[0] == kinds[1] && !alike_calls(&calls), AccessDifference::Calls),
-        ((one.opens_direct > 0) != (two.opens_direct > 0), AccessDifference::Direct),
+        (one.goes_around() != two.goes_around(), AccessDifference::Direct),
         (!hints(one).eq(hints(two)), AccessDifference::Hints),
     ];
     found.into_iter().filter(|it| it.0).map(|it| it.1).collect()

@@ -65,10 +65,12 @@ fn check(args: &ReproduceArgs, studies: &[Experiment]) -> Result<()> {
     }
     args.output.check()?;
     let free = fixture::free_bytes(&args.dir)?;
-    let largest = studies.iter().map(|study| (file_bytes(study, args.full), study)).max_by_key(|(bytes, _)| *bytes);
+    let needed = |study: &Experiment| study.disk_bytes(file_bytes(study, args.full));
+    let largest = studies.iter().map(|study| (needed(study), study)).max_by_key(|(bytes, _)| *bytes);
     match largest {
         Some((needed, study)) if needed > free => Err(anyhow!(
-            "{} needs a test file of {} ({needed} bytes), and {} has {} ({free} bytes) free; try another --dir",
+            "{} writes a test file, and copies of it, of {} together at a time ({needed} bytes), and {} has {} ({free} bytes) \
+             free; try another --dir",
             study.name,
             Bytes(needed),
             args.dir.display(),

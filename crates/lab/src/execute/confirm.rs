@@ -63,7 +63,8 @@ impl Bench<'_> {
         let measured = self.condition_of(baseline);
         // In state limited the window is whole already, what is written is another matter, and as-is the first pass over
         // more would find what the later ones do not.
-        let is_asked_again = !measured.workload.writes() && !matches!(measured.state, State::Limited | State::AsIs);
+        let is_asked_again =
+            !measured.workload.writes() && !matches!(measured.state, State::Limited | State::AsIs | State::AsFound);
         // A size that the arms have of their own is part of what was asked.
         let planned = &self.record.conditions[self.record.cells[baseline].condition];
         if self.condition_of(arm) != measured || has_own_size(&measured, planned) || !is_asked_again {

@@ -81,7 +81,8 @@ impl Bench<'_> {
     /// As `fill`, once a command is prepared: what runs before it or after another one may have evicted pages.
     pub(super) fn fill_for_command(&mut self, condition: &Condition) -> Result<(), Trouble> {
         let Some(fill) = condition.fill() else { return Ok(()) };
-        let is_there = || state::verify_before(State::Cached, &self.target.residency(condition.range)).is_ok();
+        let is_there =
+            || state::verify_before(State::Cached, self.target, &self.target.residency(condition.range)).is_ok();
         if self.filled.is_some() && runs_more_than_commands(&self.record) && !is_there() {
             self.look_again();
             self.filled = None;
@@ -194,7 +195,7 @@ impl Bench<'_> {
         }
         let target = filled.copy.as_deref().unwrap_or(self.target);
         // Looking must not bring back what left the page cache; the passes looked at that themselves.
-        let resident = state::verify_before(State::Cached, &target.residency(filled.range));
+        let resident = state::verify_before(State::Cached, target, &target.residency(filled.range));
         let look = resident.map(|()| FolioSizes::at(target, filled.range));
         let seen = look.as_ref().ok().and_then(FolioSizes::folios).zip(filled.noted.folios.as_ref());
         let changed = seen.and_then(|(is, was)| Some((fill::changed_share(was, &is)?, fill::may_change(was))));
@@ -222,7 +223,7 @@ impl Bench<'_> {
 fn extent(record: &Record, fill: Fill, condition: &Condition) -> Span {
     // A file that is written is another one each time.
     if condition.workload.writes() {
-        let alike = record.conditions.iter().filter(|it| it.fill() == Some(fill));
+        let alike = record.conditions.iter().filter(|it| it.workload.writes() && it.fill() == Some(fill));
         return alike.map(|it| it.range).fold(condition.range, union);
     }
     let alike = plan::filled(&record.conditions, &record.cells).remove(&fill);
@@ -281,6 +282,12 @@ mod tests {
         record.cells = vec![cell(0), cell(1), Cell { skipped: Some(Skip::Untried), ..cell(2) }, cell(3)];
         let filled = |record: &Record| extent(record, fill, &record.conditions[0]);
         assert_eq!(filled(&record), mib(0, 48));
+        let smaller = Condition { range: mib(0, 8), ..record.conditions[1].clone() };
+        record.conditions.push(smaller.clone());
+        record.cells.push(cell(4));
+        assert_eq!(extent(&record, fill, &smaller), mib(0, 1024), "as far as others write");
+        record.conditions[1].range = mib(0, 16);
+        assert_eq!(extent(&record, fill, &smaller), mib(0, 16), "and no farther where others read");
         // What an arm reads of its own is filled with the rest.
         record.cells[0].own_condition = Some(of(mib(0, 64)));
         assert_eq!(filled(&record), mib(0, 64));

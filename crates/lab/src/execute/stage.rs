@@ -207,7 +207,9 @@ impl Bench<'_> {
             // Short passes have many rounds beside long ones.
             (Stage::Warm(_), ..) if self.record.advised.is_some() => 4.0 * WARM_PASS_S,
             // Each access may bring in a window, as most of those through a mapping do; and so may those of the command.
-            (Stage::Cold, Workload::Replay | Workload::Command, Some(per_s)) if self.record.advised.is_some() => {
+            (Stage::Cold | Stage::AsFound, Workload::Replay | Workload::Command, Some(per_s))
+                if self.record.advised.is_some() =>
+            {
                 let accesses = self.record.conditions.iter().map(|it| it.ops).max().unwrap_or(1);
                 let bytes = accesses.saturating_mul(self.window()).min(condition.range.bytes);
                 (bytes as f64 / per_s).max(SLOW_PASS_S)

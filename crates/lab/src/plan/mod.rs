@@ -71,6 +71,7 @@ pub enum Stage {
     AsIs,
     Warm(Fill),
     Limited,
+    AsFound,
     Cold,
     Writing,
 }
@@ -97,6 +98,7 @@ impl Stage {
             State::AsIs => Stage::AsIs,
             State::Cached | State::Mapped | State::Locked => Stage::Warm(condition.fill().unwrap_or(Fill::Sequential)),
             State::Limited => Stage::Limited,
+            State::AsFound => Stage::AsFound,
             State::Cold => Stage::Cold,
         }
     }

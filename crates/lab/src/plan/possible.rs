@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use schema::{Arm, Bytes, Condition, Consume, Skip, Span, State, Workload, protocol::Job};
+use schema::{Arm, Bytes, Condition, Consume, Fill, Skip, Span, State, Workload, protocol::Job};
 
 use crate::{
     cgroups::Cgroups,
@@ -18,7 +18,9 @@ use crate::{
 /// Why not, and what would help.
 pub fn condition(condition: &Condition, target: &Target, cgroups: &Cgroups) -> Result<(), String> {
     state::possible(condition.state, target)?;
-    condition.fill().map_or(Ok(()), |it| fill::possible(it, target, condition.range.end()))?;
+    // A file that passes write to is written that way itself.
+    let copied = |it: &Fill| it.copied_by().is_some() && condition.workload.writes();
+    condition.fill().filter(|it| !copied(it)).map_or(Ok(()), |it| fill::possible(it, target, condition.range.end()))?;
     writing::possible(condition, target)?;
     several_files(condition, target)?;
     beyond_memory(condition)?;
@@ -35,8 +37,10 @@ fn several_files(condition: &Condition, target: &Target) -> Result<(), String> {
         return Ok(());
     }
     match condition.state {
-        State::Cold | State::Cached | State::AsIs if target.named.is_some() => Ok(()),
-        State::Cold | State::Cached | State::AsIs => Err("the trace is of several files, and one is measured".into()),
+        State::Cold | State::Cached | State::AsIs | State::AsFound if target.named.is_some() => Ok(()),
+        State::Cold | State::Cached | State::AsIs | State::AsFound => {
+            Err("the trace is of several files, and one is measured".into())
+        }
         state => Err(format!(
             "a replay of several files opens and closes them in each pass, so state {state} cannot be held; try cold or cached"
         )),

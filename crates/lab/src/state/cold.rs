@@ -53,14 +53,25 @@ pub(crate) fn make_cold(target: &Target, window: Span, interrupted: &AtomicBool)
     }
     // A folio may lie across the window's edge, left by whoever read the file before.
     evict(target, interrupted)?;
-    for part in &guard {
-        let unread = |error| Trouble::Failed(format!("the pages beside the window cannot be read: {error}"));
-        fill::read_exactly(&target.file, *part).map_err(unread)?;
-    }
+    let unread = |error| Trouble::Failed(format!("the pages beside the window cannot be read: {error}"));
+    fill::read_exactly(&target.file, &guard).map_err(unread)?;
     if !may_ask {
         return Ok(());
     }
     verified(&target.residency(window)).map_err(Trouble::Failed)
+}
+
+/// Brings back what of the named files was in the page cache when the run began, and nothing else.
+///
+/// # Errors
+/// As `make_cold`.
+pub(crate) fn make_as_found(target: &Target, interrupted: &AtomicBool) -> Result<(), Trouble> {
+    evict(target, interrupted)?;
+    let named = target.named.as_ref().ok_or_else(|| Trouble::Failed("no files were named".into()))?;
+    named.each_found(|file, parts| {
+        let unread = |error| Trouble::Failed(format!("what was found in the page cache cannot be read again: {error}"));
+        fill::read_exactly(file, parts).map_err(unread)
+    })
 }
 
 /// Whether no page of a window is in the page cache.
@@ -148,9 +159,11 @@ fn evict_around(target: &Target, guard: &[Span]) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use schema::State;
     use sys::pages::{Pages, Sharing};
 
     use super::*;
+    use crate::{state, target::named::Named};
 
     const MIB: u64 = 1 << 20;
 
@@ -209,6 +222,45 @@ mod tests {
         drop(half);
         evict(&target, &go_on).unwrap();
         assert_eq!(resident(), 0);
+    }
+
+    #[test]
+    fn what_of_named_files_was_in_the_page_cache_is_brought_back_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ["a", "b", "c"].map(|it| folder.path().join(it));
+        files.iter().for_each(|it| std::fs::write(it, vec![3u8; (2 * MIB + 1) as usize]).unwrap());
+        let go_on = AtomicBool::new(false);
+        let gather = |keep| Target::of_named(Named::gather(&files, &[], keep, &go_on).unwrap(), keep).unwrap();
+        let before = gather(false);
+        if state::possible(State::Cold, &before).is_err() || before.look_reads_ahead() {
+            println!("skipped: eviction or residency is not available here");
+            return;
+        }
+        evict(&before, &go_on).unwrap();
+        let page = sys::page_bytes();
+        let found = [span(0, page), span(5 * page, 3 * page), span(2 * MIB, 1)];
+        fill::read_exactly(&std::fs::File::open(&files[0]).unwrap(), &found).unwrap();
+        std::fs::read(&files[1]).unwrap();
+        let target = gather(false);
+        assert_eq!(state::possible(State::AsFound, &target), Ok(()));
+        let parts = |path: &std::path::PathBuf| {
+            let file = std::fs::File::open(path).unwrap();
+            cache::resident_parts(&file, 2 * MIB + 1, 9).unwrap().unwrap()
+        };
+        for _ in 0..2 {
+            files.iter().for_each(|it| drop(std::fs::read(it).unwrap()));
+            make_as_found(&target, &go_on).unwrap();
+            assert_eq!(parts(&files[0]), found.map(|it| (it.offset, it.bytes.next_multiple_of(page))));
+            assert_eq!((parts(&files[1]), parts(&files[2])), (vec![(0, 2 * MIB + page)], vec![]));
+            let resident = target.residency(span(0, 0));
+            assert_eq!(state::verify_before(State::AsFound, &target, &resident), Ok(()));
+        }
+        evict(&target, &go_on).unwrap();
+        assert!(state::verify_before(State::AsFound, &target, &target.residency(span(0, 0))).is_err());
+        // Nothing, and all.
+        assert!(state::possible(State::AsFound, &gather(true)).is_err());
+        files.iter().for_each(|it| drop(std::fs::read(it).unwrap()));
+        assert!(state::possible(State::AsFound, &gather(true)).is_err());
     }
 
     #[test]

@@ -166,21 +166,20 @@ pub(crate) fn bring_in(
     })
 }
 
-/// Reads a part of the file into the page cache and nothing beside it, in ascending order.
+/// Reads parts of the file into the page cache and nothing beside them, each in ascending order.
 ///
 /// # Errors
-/// It cannot be read.
-pub(crate) fn read_exactly(file: &File, part: Span) -> std::io::Result<()> {
+/// They cannot be read.
+pub(crate) fn read_exactly(file: &File, parts: &[Span]) -> std::io::Result<()> {
     let mut buffer = vec![0; REQUEST as usize];
-    let starts = (part.offset..part.end()).step_by(REQUEST as usize);
+    let requests = parts.iter().flat_map(|part| {
+        let starts = (part.offset..part.end()).step_by(REQUEST as usize);
+        starts.map(|at| (at, (part.end() - at).min(REQUEST) as usize))
+    });
     without_read_ahead(
         file,
         |error| error,
-        || {
-            starts
-                .map(|at| (at, (part.end() - at).min(REQUEST) as usize))
-                .try_for_each(|(at, length)| read_at(file, &mut buffer[..length], at))
-        },
+        || { requests }.try_for_each(|(at, length)| read_at(file, &mut buffer[..length], at)),
     )
 }
 

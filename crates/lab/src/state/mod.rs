@@ -18,12 +18,12 @@ use schema::{
 };
 use sys::{cache::Way, process::Mapped};
 
-use crate::target::Target;
+use crate::target::{Target, named::Named};
 
 /// What the worker does before `prepared` so that the state can hold.
 pub fn hold(state: State) -> Hold {
     match state {
-        State::Cold | State::AsIs => Hold::No,
+        State::Cold | State::AsIs | State::AsFound => Hold::No,
         State::Cached => Hold::Rehearse,
         State::Mapped => Hold::Warm,
         // Passes before, through the same mapping, are what a steady state is; how many, they say themselves.
@@ -38,10 +38,14 @@ pub fn hold(state: State) -> Hold {
 /// Why not, and what would help.
 pub fn possible(state: State, target: &Target) -> Result<(), String> {
     if let Some(named) = &target.named {
+        if state == State::AsFound {
+            named.is_found_in_part()?;
+        }
         return if target.is_unproved() { Ok(()) } else { named.possible(state) };
     }
     match state {
         State::AsIs => Ok(()),
+        State::AsFound => Err("state as-found is of files that commands, or the replays of one, read".into()),
         _ if target.is_unproved() => Ok(()),
         State::Cold if target.file_system.is_memory() => Err(format!(
             "files on {} exist only in the page cache, so they are never cold; use a file on a disk",
@@ -70,9 +74,16 @@ pub fn residency(target: &Target, range: Span) -> Reading<Resident> {
 ///
 /// # Errors
 /// What is not as the state demands.
-pub fn verify_before(state: State, resident: &Reading<Resident>) -> Result<(), String> {
+pub fn verify_before(state: State, target: &Target, resident: &Reading<Resident>) -> Result<(), String> {
     match (state, resident) {
         (State::AsIs | State::Limited, _) => Ok(()),
+        (State::AsFound, resident) => {
+            let (pages, found) = (known(resident)?.pages, target.named.as_ref().map_or(0, Named::found_pages));
+            match pages == found {
+                true => Ok(()),
+                false => Err(format!("{pages} pages were in the page cache before the pass, and {found} were found")),
+            }
+        }
         // Where residency is not to be asked for, the bytes from the device are the evidence instead (`verify_after`).
         (State::Cold, Reading::Value(Resident { pages: pages @ 1.., of })) => {
             Err(format!("{pages} of {of} pages were in the page cache before the pass, so the file was not cold"))
@@ -135,7 +146,7 @@ pub fn verify_after(state: State, way: Option<Way>, seen: &Evidence) -> Result<(
         },
         // What a cold pass leaves behind is the method's business: read-ahead, or nothing after O_DIRECT. Where it can be asked
         // what was there before, and there was no answer, nothing shows that it started cold.
-        State::Cold => known(seen.resident_before).map(drop),
+        State::Cold | State::AsFound => known(seen.resident_before).map(drop),
         State::Cached | State::Mapped | State::Locked => {
             let Resident { pages, of } = known(seen.resident_after)?;
             if pages < of {
@@ -237,6 +248,13 @@ mod tests {
         name.parse().unwrap()
     }
 
+    fn some_target() -> (tempfile::NamedTempFile, Target) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "some text").unwrap();
+        let target = Target::open(file.path(), true).unwrap();
+        (file, target)
+    }
+
     #[test]
     fn state_limited_needs_a_file_whose_eviction_can_be_verified() {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -284,8 +302,9 @@ mod tests {
             done: &done,
         };
         let (read, direct) = (arm("read"), arm("direct"));
-        for state in [State::Cached, State::Mapped, State::Locked] {
-            assert!(verify_before(state, &unknown).is_err(), "{state}");
+        let (_kept, target) = some_target();
+        for state in [State::Cached, State::Mapped, State::Locked, State::AsFound] {
+            assert!(verify_before(state, &target, &unknown).is_err(), "{state}");
             assert!(verify_after(state, Some(Way::Mincore), &seen(&read, None)).is_err(), "{state}");
         }
         assert!(verify_after(State::Cold, Some(Way::Mincore), &seen(&direct, None)).is_err());
@@ -329,16 +348,21 @@ mod tests {
 
     #[test]
     fn a_cold_pass_needs_that_no_page_is_seen_before() {
-        assert_eq!(verify_before(State::Cold, &resident(0, 8)), Ok(()));
-        assert!(verify_before(State::Cold, &resident(1, 8)).is_err());
-        assert_eq!(verify_before(State::Cold, &Reading::unavailable("the check would start read-ahead")), Ok(()));
+        let (_kept, target) = some_target();
+        assert_eq!(verify_before(State::Cold, &target, &resident(0, 8)), Ok(()));
+        assert!(verify_before(State::Cold, &target, &resident(1, 8)).is_err());
+        assert_eq!(
+            verify_before(State::Cold, &target, &Reading::unavailable("the check would start read-ahead")),
+            Ok(())
+        );
     }
 
     #[test]
     fn a_cached_pass_needs_every_page_before_and_after() {
-        assert_eq!(verify_before(State::Cached, &resident(8, 8)), Ok(()));
-        assert!(verify_before(State::Cached, &resident(7, 8)).unwrap_err().contains("only 7 of 8"));
-        assert!(verify_before(State::Cached, &Reading::unavailable("strangers")).is_err());
+        let (_kept, target) = some_target();
+        assert_eq!(verify_before(State::Cached, &target, &resident(8, 8)), Ok(()));
+        assert!(verify_before(State::Cached, &target, &resident(7, 8)).unwrap_err().contains("only 7 of 8"));
+        assert!(verify_before(State::Cached, &target, &Reading::unavailable("strangers")).is_err());
         let done = done(4096);
         let verify = |pages, of| {
             let resident_after = &resident(pages, of);

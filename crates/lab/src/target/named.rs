@@ -59,7 +59,12 @@ struct Entry {
     stamp: Stamp,
     /// Index into `classes`.
     class: usize,
+    /// What of it was in the page cache when it was named, in whole pages; nothing where that is not known.
+    found: Option<Vec<Span>>,
 }
+
+/// What was in more places is not brought back.
+const PARTS_MAX: usize = 1 << 16;
 
 /// Files of one file system and owner that this user may write to, or not: what residency can be asked of them, as proved on
 /// one of them. To others than the owner and who may write, mincore(2) calls every page resident.
@@ -355,6 +360,67 @@ impl Named {
         Ok(())
     }
 
+    /// As `each`, with what of the file was in the page cache when it was named.
+    ///
+    /// # Errors
+    /// As `each`.
+    pub(crate) fn each_found(&self, mut act: impl FnMut(&File, &[Span]) -> Result<(), Trouble>) -> Result<(), Trouble> {
+        for entry in self.readable() {
+            if let Some(parts @ [_, ..]) = entry.found.as_deref() {
+                act(&entry.open().map_err(Trouble::Failed)?, parts)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Pages of all files that were in the page cache when they were named, as far as that is known.
+    pub(crate) fn found_pages(&self) -> u64 {
+        let pages = |of: &Span| of.end().div_ceil(sys::page_bytes()) - of.offset / sys::page_bytes();
+        self.readable().filter_map(|it| it.found.as_ref()).flatten().map(pages).sum()
+    }
+
+    /// What was in the page cache when a trace of the same files was recorded, instead of what is there now. What a file has
+    /// beyond its end is not asked for.
+    pub fn take_found(&mut self, table: &[TracedFile]) {
+        let page = sys::page_bytes();
+        let is = |entry: &Entry, of: &TracedFile| {
+            of.identity.is_some_and(|it| (it.device, it.inode) == (entry.stamp.device, entry.stamp.inode))
+        };
+        for entry in &mut self.files {
+            let of = table.iter().find(|it| is(entry, it));
+            let whole = Span { offset: 0, bytes: entry.stamp.bytes };
+            // To see every page that is touched, its file was evicted first.
+            let of = of.filter(|it| it.exact.is_none());
+            entry.found = of.and_then(|of| match of.resident_before? {
+                share if of.found.is_empty() && share <= 0.0 => Some(Vec::new()),
+                share if of.found.is_empty() && share >= 1.0 => Some(vec![whole]),
+                _ if of.found.is_empty() => None,
+                _ => {
+                    let is_within =
+                        |it: &&Span| it.offset % page == 0 && it.end() <= whole.bytes.next_multiple_of(page);
+                    Some(of.found.iter().filter(is_within).copied().collect())
+                }
+            });
+        }
+    }
+
+    /// Whether it is known what of the files was in the page cache, and it was neither nothing nor all.
+    ///
+    /// # Errors
+    /// Why that is no state of its own.
+    pub(crate) fn is_found_in_part(&self) -> Result<(), String> {
+        if let Some(entry) = self.readable().find(|it| it.found.is_none()) {
+            return Err(format!("it is not known which pages of {} were in the page cache", entry.path.display()));
+        }
+        match (self.found_pages(), self.readable().map(|it| it.stamp.bytes.div_ceil(sys::page_bytes())).sum::<u64>()) {
+            (0, _) => Err("no page of the files was in the page cache; that is state cold".into()),
+            (pages, of) if pages >= of => {
+                Err("all pages of the files were in the page cache; that is state cached, with fill found".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Pages of all files together.
     pub(crate) fn residency(&self) -> Reading<Resident> {
         let page = sys::page_bytes();
@@ -485,8 +551,25 @@ impl Gathering<'_> {
             metadata = file.metadata()?;
         }
         let class = self.class(&path, file, &metadata)?;
-        self.files.push(Entry { path, stamp: Stamp::of(&metadata), class });
+        let found = self.parts(class, file, metadata.len());
+        self.files.push(Entry { path, stamp: Stamp::of(&metadata), class, found });
         Ok(())
+    }
+
+    /// The parts of a file that are in the page cache.
+    fn parts(&self, class: usize, file: &File, bytes: u64) -> Option<Vec<Span>> {
+        let way = self.classes.get(class)?.way().as_ref().ok()?;
+        let of = bytes.div_ceil(sys::page_bytes());
+        match way.resident_pages(file, 0, bytes).ok()? {
+            _ if *way == Way::Nowait => None,
+            0 => Some(Vec::new()),
+            pages if pages == of => Some(vec![Span { offset: 0, bytes }]),
+            _ if !Way::Mincore.shows(file) => None,
+            _ => {
+                let parts = cache::resident_parts(file, bytes, PARTS_MAX).ok()??;
+                Some(parts.into_iter().map(|(offset, bytes)| Span { offset, bytes }).collect())
+            }
+        }
     }
 
     fn class(&mut self, path: &Path, file: &File, metadata: &Metadata) -> Result<usize> {
@@ -536,7 +619,7 @@ impl Gathering<'_> {
                 met = true;
                 continue;
             }
-            self.folders.push(Entry { path: folder, stamp: Stamp::of(&metadata), class: usize::MAX });
+            self.folders.push(Entry { path: folder, stamp: Stamp::of(&metadata), class: usize::MAX, found: None });
             for (path, kind) in entries {
                 match () {
                     () if kind.is_dir() => open_folders.push(path),

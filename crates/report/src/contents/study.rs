@@ -311,7 +311,8 @@ pub fn studies(studies: &[Experiment], style: Style) -> String {
             ),
         ));
         if let Some(its) = &study.study {
-            let [file, full] = [its.file_bytes, its.full_file_bytes].map(|it| number::bytes_glued(it.0 as f64));
+            let [file, full] =
+                [its.file_bytes, its.full_file_bytes].map(|it| number::bytes_glued(study.disk_bytes(it.0) as f64));
             let needs = its.needs.as_ref().map_or_else(String::new, |needs| format!("; {needs}"));
             facts.push(("needs", format!("{file} of disk space ({full} with --full){needs}")));
         }

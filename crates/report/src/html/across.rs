@@ -10,7 +10,7 @@ use super::{
     chart::speedup::{ForestRow, forest_plot},
     described, document,
     figure::{Figure, Looks},
-    part, shown,
+    shown,
 };
 use crate::{
     across::{
@@ -52,7 +52,6 @@ fn one(versus: &RunComparison) -> Markup {
         @if let Some(sizes) = sizes(versus) { p { (described(&sizes)) } }
         p { (described(&answered(versus))) }
         ul { @for changed in changed(versus) { li { (described(&changed)) } } }
-        @if versus.cells.is_empty() { (part::table(&table(versus))) }
     }
 }
 

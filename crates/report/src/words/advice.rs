@@ -143,8 +143,8 @@ pub fn settles(of: Settles) -> &'static str {
 
 pub fn unchecked(of: &Unchecked) -> &'static str {
     match of {
-        Unchecked::NeedsBothStates => "what the file costs is what the program takes longer cold than cached",
-        Unchecked::NoColdTime => "the program takes no longer cold than cached",
+        Unchecked::NeedsBothStates => "what the file costs is what the program takes longer than cached",
+        Unchecked::NoColdTime => "the program takes no longer than cached",
         Unchecked::NoReading => "what it would be compared by was not counted",
     }
 }
@@ -301,7 +301,7 @@ pub(crate) fn switched(of: &Switched) -> String {
 /// How far the replay is the program.
 pub(crate) fn self_check(of: &AdviceSelfCheck) -> String {
     let by = match of.by {
-        CheckedBy::ColdLessCached => "cold less cached",
+        CheckedBy::ColdLessCached => "what it takes longer than cached",
         CheckedBy::SystemTime => "system time",
         CheckedBy::Faults => "page faults",
     };

@@ -302,7 +302,7 @@ fn what_is_not_known_says_why_and_what_would_settle_it() {
     let mut run = advised();
     let reasons = [
         (AdviceReason::SelfCheckFailed { off: 0.38, most: 0.15 }, Settles::Switch, "38 % more"),
-        (AdviceReason::NotChecked { why: Unchecked::NoColdTime }, Settles::BothStates, "no longer cold than cached"),
+        (AdviceReason::NotChecked { why: Unchecked::NoColdTime }, Settles::BothStates, "takes no longer than cached"),
         (AdviceReason::RanOnce, Settles::WithoutOnce, "--once"),
         (AdviceReason::Incomplete { coverage: 0.5 }, Settles::Reason, "50 %"),
         (AdviceReason::NotMeasured { reason: Reason::NoPass }, Settles::Reason, "no pass was made"),

@@ -428,6 +428,23 @@ impl Experiment {
         if given.iter().filter(|&&it| it).count() != 1 {
             return Err(format!("claim {id:?} needs one of arm (with expect), scenario, or not_testable"));
         }
+        let of_arms = [
+            ("compare", claim.compare.is_some()),
+            ("than", claim.than.is_some()),
+            ("where", !claim.only.is_empty()),
+            ("ratio", claim.ratio.is_some()),
+        ];
+        if let Some((key, _)) = of_arms.into_iter().find(|it| it.1).filter(|_| claim.arm.is_none()) {
+            return Err(format!("claim {id:?}: {key} is for claims with the key arm"));
+        }
+        for (compare, _) in claim.selections().filter(|_| claim.arm.is_some()) {
+            let mut asked = self.comparisons.iter().filter(|it| compare.is_none() || it.name.as_deref() == compare);
+            let arms: Vec<&str> =
+                [&claim.arm, &claim.than].into_iter().flatten().filter_map(|it| self.arm_name(it)).collect();
+            if !asked.any(|it| it.has(&arms)) {
+                return Err(format!("claim {id:?}: none of its comparisons has {}", arms.join(" and ")));
+            }
+        }
         match (claim.expect, &claim.than) {
             (None, _) if claim.arm.is_some() => Err(format!("claim {id:?} needs the key expect")),
             (Some(Expect::AtMost(_) | Expect::AtLeast(_)), _) if claim.is_across() => Err(format!(
@@ -453,8 +470,25 @@ impl Experiment {
         if figure.blocks == Some(0) {
             return Err("blocks: expected at least one block".into());
         }
+        if figure.blocks.is_some() && matches!(figure.unit, Unit::MibPerSecond | Unit::TimesFaster) {
+            return Err("blocks: a rate and a ratio are of any number of blocks".into());
+        }
+        if figure.metric != Metric::default() && figure.unit != Unit::TimesFaster {
+            return Err("metric: it is for the unit \"times faster\"; other units are a metric".into());
+        }
         self.check_compare(Some(&figure.compare))?;
-        [&figure.as_published, &figure.corrected].into_iter().flatten().try_for_each(|arm| self.check_arm(arm))
+        let asked = || self.comparisons.iter().filter(|it| it.name.as_deref() == Some(&figure.compare));
+        if !asked().any(|it| figure.only.selects_some(it)) {
+            return Err("no condition of its comparisons is one of those in \"where\"".into());
+        }
+        for arm in [&figure.as_published, &figure.corrected].into_iter().flatten() {
+            self.check_arm(arm)?;
+            let name = self.arm_name(arm);
+            if !asked().any(|it| name.is_some_and(|name| it.has(&[name]))) {
+                return Err(format!("the comparisons named {:?} have no arm {arm:?}", figure.compare));
+            }
+        }
+        Ok(())
     }
 
     fn check_compare(&self, name: Option<&str>) -> Result<(), String> {

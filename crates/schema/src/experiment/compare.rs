@@ -442,6 +442,10 @@ impl Compare {
         if self.workload.contains(&Workload::Command) && self.beside.contains(&Beside::Beat) {
             return Err(("beside", "a command has no threads that a beat could be beside".into()));
         }
+        let is_of_files = |it: &Workload| matches!(it, Workload::Command | Workload::Replay);
+        if self.state.contains(&State::AsFound) && !self.workload.iter().all(is_of_files) {
+            return Err(("state", "state as-found is of whole files: of commands and of replays".into()));
+        }
         let writes = self.workload.iter().any(|it| it.writes());
         if !writes && (self.durability != nothing_synced() || self.layout != written_before()) {
             return Err(("workload", "durability and layout are for workloads that write".into()));

@@ -85,6 +85,20 @@ impl Variant {
 }
 
 impl Experiment {
+    /// Whether passes read after a fill that is made on a copy of the file.
+    pub fn reads_copies(&self) -> bool {
+        self.comparisons.iter().any(|it| {
+            it.fill.iter().any(|fill| fill.copied_by().is_some())
+                && it.state.iter().any(|state| state.is_filled())
+                && it.workload.iter().any(|workload| !workload.writes())
+        })
+    }
+
+    /// What a study writes at most: its test file, and one copy of it at a time.
+    pub fn disk_bytes(&self, file_bytes: u64) -> u64 {
+        file_bytes.saturating_mul(if self.reads_copies() { 2 } else { 1 })
+    }
+
     /// Whether every comparison makes sense, and all together are few enough; also asked after command-line filters were
     /// applied, and of what a saved run says.
     ///
@@ -263,5 +277,36 @@ mod tests {
             competitor.arm.name = "native/pread".into();
         }
         assert_eq!(made_again(&experiment), written);
+    }
+
+    #[test]
+    fn a_claim_or_a_figure_that_can_select_nothing_and_a_key_without_effect_are_mistakes() {
+        let with = |more: &str| {
+            let text = format!(
+                "title = \"t\"\n[[compare]]\nname = \"a\"\narms = [\"pread\", \"mmap\"]\nworkload = \"scan\"\nblock = \
+                 \"64 KiB\"\nstate = \"cached\"\n[[compare]]\nname = \"b\"\narms = [\"pread\", \"read\"]\nworkload = \
+                 \"scan\"\nblock = \"4 KiB\"\nstate = \"cached\"\n{more}"
+            );
+            Experiment::parse("my", &text).map_err(|it| it.at("my").to_string())
+        };
+        let claim = |more: &str| with(&format!("[[claim]]\nid = \"c\"\nsays = \"s\"\n{more}\n"));
+        let figure = |more: &str| {
+            with(&format!("[[figure]]\nsays = \"s\"\npublished = 1.0\ncompare = \"a\"\ncorrected = \"mmap\"\n{more}\n"))
+        };
+        let of_arms = "arm = \"mmap\"\nthan = \"pread\"\nexpect = \"lower\"";
+        for right in [claim(of_arms), claim("not_testable = \"why\""), figure("unit = \"s\"\nblocks = 9")] {
+            assert!(right.is_ok(), "{right:?}");
+        }
+        for wrong in [
+            claim(&format!("{of_arms}\ncompare = \"b\"")),
+            claim("not_testable = \"why\"\ncompare = \"a\""),
+            claim("not_testable = \"why\"\nratio = 2.0"),
+            figure("unit = \"s\"\nwhere = { block = [\"3 KiB\"] }"),
+            figure("unit = \"s\"\nas_published = \"read\""),
+            figure("unit = \"s\"\nmetric = \"user\""),
+            figure("unit = \"MiB/s\"\nblocks = 9"),
+        ] {
+            assert!(wrong.is_err(), "{wrong:?}");
+        }
     }
 }

@@ -449,7 +449,7 @@ state = ["cold", "cached"]
         assert_eq!(
             problem(&GOOD.replace("cached", "cahced")),
             "my.toml:9: state: unknown state \"cahced\"; did you mean \"cached\"? (expected one of cold, cached, \
-             mapped, locked, limited, as-is)"
+             mapped, locked, limited, as-is, as-found)"
         );
         assert!(
             problem(&GOOD.replace("block =", "blok ="))

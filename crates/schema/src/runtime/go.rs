@@ -59,6 +59,7 @@ const METHODS: &[MethodSpec] = &[
     MethodSpec {
         options: &[USE, ADVICE, POPULATE, FAULT, MEANWHILE, PROCS],
         maps: true,
+        in_place: true,
         ..reads("mmap", "syscall.Mmap, bytes consumed in place")
     },
     MethodSpec {

@@ -65,10 +65,11 @@ const METHODS: &[MethodSpec] = &[
     MethodSpec {
         options: &[USE, ADVICE, POPULATE, SWITCH, GIL, VERSION],
         maps: true,
+        in_place: true,
         ..reads("mmap", "mmap.mmap of the range")
     },
     reads("fromfile", "numpy.fromfile at the file's own position, into a new array; seek when the workload jumps"),
-    MethodSpec { maps: true, ..reads("memmap", "numpy.memmap of the range, bytes consumed in place") },
+    MethodSpec { maps: true, in_place: true, ..reads("memmap", "numpy.memmap of the range, bytes consumed in place") },
     MethodSpec {
         can: Can::Write,
         options: &[SYNC, SWITCH, GIL, VERSION],

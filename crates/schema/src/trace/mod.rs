@@ -14,7 +14,7 @@ pub use exact::{Exact, Inexact};
 pub use read::Reader;
 pub use write::{Body, Writer};
 
-use crate::{Bytes, leftover::FileIdentity, observation};
+use crate::{Bytes, Span, leftover::FileIdentity, observation};
 
 /// Written by this version; it reads all up to it.
 pub const VERSION: u32 = 2;
@@ -77,6 +77,9 @@ pub struct TracedFile {
     /// The share of its pages that was in the page cache when it was first opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resident_before: Option<f64>,
+    /// Where these pages were, in bytes, in ascending order; empty where none or all of them were, or they were in too many places.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<Span>,
     /// Whether the pages that were touched through mappings are among the accesses, but for those of `small_mappings`.
     #[serde(default, skip_serializing_if = "Exact::is_none")]
     pub exact: Exact,

@@ -287,7 +287,7 @@ makes! {
         schema::protocol::TraceOf { path, digest, file, files }
         schema::protocol::ReplayedFile { place, path, identity, bytes }
         schema::trace::TracedFile {
-            path, mappings, bytes, identity, resident_before, exact, inexact, unseen_touches, counts,
+            path, mappings, bytes, identity, resident_before, found, exact, inexact, unseen_touches, counts,
         }
         schema::trace::LeftOut {
             failed, at_end, unknown_offset, writes, other_files, beyond_limit, small_mappings,
@@ -311,7 +311,7 @@ makes! {
             incomplete, remarks,
         }
         FileAccess { path, named, access }
-        Access { opens, opens_for_writing, opens_direct, calls, mappings, hints }
+        Access { opens, opens_for_writing, opens_direct, calls, mappings, hints, under }
         Calls { count, asked_bytes, bytes, sequential, unplaced, sizes }
         MappingCount { shared, writable, executable, populate, count, bytes }
         MechanismFinding { arm, cells, says, access, versus }
@@ -470,7 +470,7 @@ makes! {
             partial, samples,
         }
         SavedCell {
-            run, started, on, arm, command, workload, consume, state, block_bytes, condition, ns_per_op, under, own_condition,
+            run, started, partial, on, arm, command, workload, consume, state, block_bytes, condition, ns_per_op, under, own_condition,
             target, comparison, occurrence, asked,
         }
         SavedMachine { machine, key, hardware, origin }

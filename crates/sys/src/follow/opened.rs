@@ -5,7 +5,10 @@ use std::{
     os::unix::fs::MetadataExt,
 };
 
-use crate::cache::Way;
+use crate::{
+    cache::{Way, resident_parts},
+    page_bytes,
+};
 
 /// An open file of a stopped process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +24,12 @@ pub struct Opened {
     pub position: u64,
     /// In the page cache when it was first seen; absent where that is not asked for, or not to be known.
     pub resident_pages: Option<u64>,
+    /// Where these were, in bytes; empty where none or all of them were, or that is not to be known.
+    pub resident_parts: Vec<(u64, u64)>,
 }
+
+/// A header of a trace has no more.
+const PARTS_MAX: usize = 1 << 14;
 
 impl Opened {
     pub fn reads_and_writes(&self) -> bool {
@@ -36,6 +44,10 @@ impl Opened {
         let Ok(file) = File::open(format!("/proc/{thread}/fd/{descriptor}")) else { return };
         let way = [Way::Cachestat, Way::Mincore].into_iter().find(|it| it.shows(&file));
         self.resident_pages = way.and_then(|it| it.resident_pages(&file, 0, self.bytes).ok());
+        let is_part = self.resident_pages.is_some_and(|it| 0 < it && it < self.bytes.div_ceil(page_bytes()));
+        if is_part && Way::Mincore.shows(&file) {
+            self.resident_parts = resident_parts(&file, self.bytes, PARTS_MAX).ok().flatten().unwrap_or_default();
+        }
     }
 
     /// `None` when the process is gone, or has no such descriptor.
@@ -55,6 +67,7 @@ impl Opened {
             flags,
             position,
             resident_pages: None,
+            resident_parts: Vec::new(),
         })
     }
 

@@ -62,9 +62,22 @@ pub(super) enum Mark {
     /// O_DIRECT was set after open(2), with fcntl(2).
     TurnedDirect,
     Advised(Advice),
+    /// So many of its bytes were read under it, or mapped.
+    Reached {
+        under: Under,
+        bytes: u64,
+    },
     FailedRead,
     /// A page of it came into a page table together with one that was touched, so that touches of it there are not seen.
     TouchedUnseen,
+}
+
+/// What changes how bytes are brought in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Under {
+    /// O_DIRECT.
+    Direct,
+    Advice(Advice),
 }
 
 /// Takes what the model finds out, in the order of the calls.

@@ -10,6 +10,27 @@ pub(super) enum Advice {
     ReadAhead,
 }
 
+impl Advice {
+    /// One of these holds for an open file, or for a range of memory, until another does.
+    pub(super) fn is_about_order(self) -> bool {
+        let (Advice::Memory(number) | Advice::File(number)) = self else { return false };
+        // NORMAL, RANDOM and SEQUENTIAL have the same numbers in both.
+        number & LOWER_HALF <= 2
+    }
+
+    /// Bytes of a file come into the page cache at once.
+    pub(super) fn brings_in(self) -> bool {
+        match self {
+            Advice::Memory(number) => matches!(number & LOWER_HALF, 3 | 22 | 23),
+            Advice::File(number) => number & LOWER_HALF == 3,
+            Advice::ReadAhead => true,
+        }
+    }
+}
+
+/// The upper half of the register means nothing.
+const LOWER_HALF: u64 = u32::MAX as u64;
+
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
@@ -55,7 +76,6 @@ const FADVISE: &[(u64, &str)] = &[
 ];
 
 fn name(names: &[(u64, &str)], number: u64) -> String {
-    // The upper half of the register means nothing.
-    let number = number & u64::from(u32::MAX);
+    let number = number & LOWER_HALF;
     names.iter().find(|it| it.0 == number).map_or_else(|| number.to_string(), |it| it.1.to_string())
 }

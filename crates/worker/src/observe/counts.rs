@@ -9,7 +9,7 @@ use schema::{
 
 use sys::follow::{CALLS, Does, Opened};
 
-use super::access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Sink, Via};
+use super::access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Sink, Under, Via};
 
 pub(super) struct Counts {
     named: HashSet<Identity>,
@@ -133,10 +133,19 @@ impl Sink for Counts {
             Mark::Opened { writable, direct } => {
                 access.opens += 1;
                 access.opens_for_writing += u64::from(writable);
-                access.opens_direct += u64::from(direct);
+                if direct {
+                    access.turn_direct();
+                }
             }
-            Mark::TurnedDirect => access.opens_direct += 1,
-            Mark::Advised(advice) => *access.hints.entry(advice.to_string()).or_default() += 1,
+            Mark::TurnedDirect => access.turn_direct(),
+            Mark::Advised(advice) => {
+                let advice = advice.to_string();
+                // Nothing may follow.
+                access.count_under(&advice, 0);
+                *access.hints.entry(advice).or_default() += 1;
+            }
+            Mark::Reached { under: Under::Direct, bytes } => access.count_under(observation::Access::DIRECT, bytes),
+            Mark::Reached { under: Under::Advice(advice), bytes } => access.count_under(&advice.to_string(), bytes),
             Mark::FailedRead | Mark::TouchedUnseen => {}
         }
     }

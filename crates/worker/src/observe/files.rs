@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use schema::Span;
 use sys::follow::{At, Opened};
 
-use super::access::{FileId, Identity, Sink};
+use super::{
+    access::{FileId, Identity, Sink, Under},
+    advice::Advice,
+};
 
 /// What open(2) makes and dup(2) and fork(2) share.
 pub(super) struct OpenFile {
@@ -15,6 +18,8 @@ pub(super) struct OpenFile {
     /// Where the last read ended.
     ended: u64,
     direct: bool,
+    /// About the order of reads (`Advice::is_about_order`).
+    advice: Option<Advice>,
     reads_and_writes: bool,
     appends: bool,
 }
@@ -75,14 +80,27 @@ impl OpenFile {
         let was_direct = std::mem::replace(&mut self.direct, flags & libc::O_DIRECT != 0);
         self.direct && !was_direct
     }
+
+    /// What its reads are under.
+    fn under(&self) -> impl Iterator<Item = Under> {
+        let direct = self.direct.then_some(Under::Direct);
+        direct.into_iter().chain(self.advice.map(Under::Advice))
+    }
+}
+
+struct Seen {
+    identity: Identity,
+    /// When it was first seen.
+    bytes: u64,
+    /// What was asked to be brought in, and by which advice: from its first byte to the last, and all between.
+    ahead: Option<(Advice, Span)>,
 }
 
 /// All files, and all that were opened.
 #[derive(Default)]
 pub(super) struct Files {
     places: HashMap<Identity, FileId>,
-    /// Identity and size of each, when it was first seen.
-    seen: Vec<(Identity, u64)>,
+    seen: Vec<Seen>,
     open: Vec<OpenFile>,
 }
 
@@ -96,22 +114,43 @@ impl Files {
         let next = FileId(self.places.len());
         let file = *self.places.entry(identity).or_insert_with(|| {
             sink.file(next, opened);
-            self.seen.push((identity, opened.bytes));
+            self.seen.push(Seen { identity, bytes: opened.bytes, ahead: None });
             next
         });
         let [direct, appends] = [libc::O_DIRECT, libc::O_APPEND].map(|it| opened.flags & it != 0);
         let (reads_and_writes, position, ended) = (opened.reads_and_writes(), Some(position), position);
-        self.open.push(OpenFile { file, position, ended, direct, reads_and_writes, appends });
+        self.open.push(OpenFile { file, position, ended, direct, advice: None, reads_and_writes, appends });
         Some(OpenId(self.open.len() - 1))
     }
 
     pub(super) fn identity(&self, file: FileId) -> Identity {
-        self.seen[file.0].0
+        self.seen[file.0].identity
     }
 
     /// As it was when it was first seen.
     pub(super) fn bytes(&self, file: FileId) -> u64 {
-        self.seen[file.0].1
+        self.seen[file.0].bytes
+    }
+
+    /// posix_fadvise(2), or readahead(2), of these bytes; none are all up to the end.
+    pub(super) fn advise(&mut self, open: OpenId, advice: Advice, span: Span) {
+        let open = &mut self.open[open.0];
+        if advice.is_about_order() {
+            open.advice = Some(advice);
+        } else if advice.brings_in() {
+            let bytes = if span.bytes == 0 { u64::MAX } else { span.bytes };
+            let ahead = &mut self.seen[open.file.0].ahead;
+            let (from, to) = (span.offset, span.offset.saturating_add(bytes));
+            let (from, to) = ahead.map_or((from, to), |(_, it)| (it.offset.min(from), it.end().max(to)));
+            *ahead = Some((advice, Span { offset: from, bytes: to - from }));
+        }
+    }
+
+    /// What a read of these bytes is under.
+    pub(super) fn under(&self, open: OpenId, read: Span) -> impl Iterator<Item = Under> {
+        let open = &self.open[open.0];
+        let ahead = self.seen[open.file.0].ahead.filter(|it| it.1.covers(&read));
+        open.under().chain(ahead.map(|it| Under::Advice(it.0)))
     }
 
     pub(super) fn of(&mut self, open: OpenId) -> &mut OpenFile {

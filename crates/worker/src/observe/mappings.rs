@@ -1,8 +1,11 @@
 //! Where files are mapped in the memory of each process.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
-use super::access::{FileId, MappingKind};
+use super::{
+    access::{FileId, MappingKind},
+    advice::Advice,
+};
 
 /// What is mapped at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +14,10 @@ pub(super) struct Mapped {
     /// Where in the file, in bytes.
     pub offset: u64,
     pub kind: MappingKind,
+    /// The last advice about the order of touches.
+    pub in_order: Option<Advice>,
+    /// The last that brought pages in.
+    pub brought_in: Option<Advice>,
     /// Every touch of one of its pages is seen.
     pub exact: bool,
 }
@@ -49,23 +56,29 @@ impl Mappings {
 
     pub(super) fn unmap(&mut self, process: i32, from: u64, bytes: u64) {
         let Some(ranges) = self.0.get_mut(&process) else { return };
-        let to = from.saturating_add(bytes);
-        for (start, (end, mapped)) in overlapping(ranges, from, to) {
+        // What lies before and behind stays.
+        for start in within(ranges, from, bytes) {
             ranges.remove(&start);
-            // What lies before and behind stays.
-            if start < from {
-                ranges.insert(start, (from, mapped));
-            }
-            if end > to {
-                ranges.insert(to, (end, mapped.after(to - start)));
-            }
         }
     }
 
-    /// The files that are mapped in this range of addresses.
-    pub(super) fn files(&self, process: i32, from: u64, bytes: u64) -> BTreeSet<FileId> {
-        let there = self.0.get(&process).map(|it| overlapping(it, from, from.saturating_add(bytes)));
-        there.unwrap_or_default().into_iter().map(|(_, (_, mapped))| mapped.file).collect()
+    /// Advice for a range of addresses: the files that are mapped there, and of each the bytes that did not have it before.
+    pub(super) fn advise(&mut self, process: i32, from: u64, bytes: u64, advice: Advice) -> BTreeMap<FileId, u64> {
+        let mut files = BTreeMap::new();
+        let Some(ranges) = self.0.get_mut(&process) else { return files };
+        for start in within(ranges, from, bytes) {
+            let Some((end, mapped)) = ranges.get_mut(&start) else { continue };
+            let reached = files.entry(mapped.file).or_default();
+            let place = match () {
+                () if advice.is_about_order() => &mut mapped.in_order,
+                () if advice.brings_in() => &mut mapped.brought_in,
+                () => continue,
+            };
+            if place.replace(advice) != Some(advice) {
+                *reached += *end - start;
+            }
+        }
+        files
     }
 
     /// What is mapped at an address.
@@ -73,6 +86,20 @@ impl Mappings {
         let (start, (_, mapped)) = overlapping(self.0.get(&process)?, address, address.saturating_add(1)).pop()?;
         Some(mapped.after(address - start))
     }
+}
+
+/// The starts of those that lie in so many bytes from an address, after those that cross a border of it were split there.
+fn within(ranges: &mut Ranges, from: u64, bytes: u64) -> Vec<u64> {
+    let to = from.saturating_add(bytes);
+    for border in [from, to] {
+        if let Some((&start, &(end, mapped))) = ranges.range(..border).next_back()
+            && border < end
+        {
+            ranges.insert(start, (border, mapped));
+            ranges.insert(border, (end, mapped.after(border - start)));
+        }
+    }
+    ranges.range(from..to).map(|it| *it.0).collect()
 }
 
 /// Those that have a byte within.
@@ -102,15 +129,13 @@ mod tests {
                 mappings.unmap(1, from, length);
                 bytes[there.clone()].fill(None);
                 if maps {
-                    let mapped = Mapped { file: FileId(file), offset: 100, kind, exact: false };
+                    let mapped = Mapped { file: FileId(file), offset: 100, kind, in_order: None, brought_in: None, exact: false };
                     mappings.map(1, from, length, mapped);
                     bytes[there].iter_mut().zip(0..).for_each(|(byte, at)| *byte = Some(mapped.after(at)));
                 }
             }
             for (at, expected) in bytes.into_iter().enumerate() {
-                let seen: Vec<FileId> = mappings.files(1, at as u64, 1).into_iter().collect();
-                prop_assert_eq!(seen, Vec::from_iter(expected.map(|it| it.file)));
-                prop_assert_eq!(mappings.at(1, at as u64), expected);
+                                prop_assert_eq!(mappings.at(1, at as u64), expected);
             }
         }
     }

@@ -8,7 +8,7 @@ use schema::{Span, mapped_runtime::MappedRuntime};
 use sys::follow::{At, Called, Does, Event, Listener, MAPPING_BYTES_MIN, Opened};
 
 use super::{
-    access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Sink, Via},
+    access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Sink, Under, Via},
     advice::Advice,
     counts::Program,
     files::{Delivered, Files, OpenId, ReadCall},
@@ -289,12 +289,14 @@ impl<S: Sink> Model<S> {
             Does::Remap => self.remap(thread, result, arguments),
             Does::AdviseMemory => {
                 let Some(process) = self.tasks.process(thread) else { return };
-                for file in self.mappings.files(process, arguments[0], arguments[1]) {
-                    self.sink.mark(file, Mark::Advised(Advice::Memory(arguments[2])));
+                let advice = Advice::Memory(arguments[2]);
+                for (file, bytes) in self.mappings.advise(process, arguments[0], arguments[1], advice) {
+                    self.sink.mark(file, Mark::Advised(advice));
+                    self.reached(file, Under::Advice(advice), bytes);
                 }
             }
-            Does::AdviseFile => self.advise(found, Advice::File(arguments[3])),
-            Does::ReadAhead => self.advise(found, Advice::ReadAhead),
+            Does::AdviseFile => self.advise(found, Advice::File(arguments[3]), &arguments),
+            Does::ReadAhead => self.advise(found, Advice::ReadAhead, &arguments),
             Does::Unshare => {
                 if arguments[0] & libc::CLONE_FILES as u64 != 0 {
                     self.tasks.unshare(thread);
@@ -341,11 +343,14 @@ impl<S: Sink> Model<S> {
         let Some((open, result)) = open.zip(called.result) else { return };
         let (name, asked) = (called.call.name, size.map(|it| called.arguments[it]));
         let Some(at) = called.call.at(&called.arguments) else { return };
-        let open = self.files.of(open);
-        let (file, delivered) = (open.file, open.read(&ReadCall { asked, at, delivered: result as u64 }));
+        let of = self.files.of(open);
+        let (file, delivered) = (of.file, of.read(&ReadCall { asked, at, delivered: result as u64 }));
         let Delivered { span, asked_bytes, sequential } = delivered;
         let via = Via::Call { name, asked_bytes, sequential };
         self.sink.access(&ObservedAccess { thread: called.thread, file, span, via });
+        for under in self.files.under(open, span).collect::<Vec<_>>() {
+            self.reached(file, under, span.bytes);
+        }
         if sequential.is_none() {
             self.miss(format!("calls of {name} read at offsets that were not seen, so their order is not known"));
         }
@@ -376,7 +381,8 @@ impl<S: Sink> Model<S> {
             self.resident.retain(|of, tables| of.0 != file || *tables > 0);
         }
         if let Some(process) = self.tasks.process(thread) {
-            self.mappings.map(process, address, bytes, Mapped { file, offset, kind, exact });
+            let mapped = Mapped { file, offset, kind, in_order: None, brought_in: None, exact };
+            self.mappings.map(process, address, bytes, mapped);
         }
     }
 
@@ -418,13 +424,24 @@ impl<S: Sink> Model<S> {
         let span = Span { offset: mapped.offset.wrapping_add(bytes - grown), bytes: grown };
         let via = if old_bytes == 0 { Via::Mapping(mapped.kind) } else { Via::Growth(mapped.kind) };
         if grown > 0 {
+            // The advice about order is the mapping's, however long it is.
+            if let Some(advice) = mapped.in_order {
+                self.reached(mapped.file, Under::Advice(advice), grown);
+            }
             self.sink.access(&ObservedAccess { thread, file: mapped.file, span, via });
         }
     }
 
-    fn advise(&mut self, open: Option<OpenId>, advice: Advice) {
+    fn advise(&mut self, open: Option<OpenId>, advice: Advice, [_, offset, bytes, ..]: &[u64; 6]) {
         if let Some(open) = open {
             self.sink.mark(self.files.of(open).file, Mark::Advised(advice));
+            self.files.advise(open, advice, Span { offset: *offset, bytes: *bytes });
+        }
+    }
+
+    fn reached(&mut self, file: FileId, under: Under, bytes: u64) {
+        if bytes > 0 {
+            self.sink.mark(file, Mark::Reached { under, bytes });
         }
     }
 }

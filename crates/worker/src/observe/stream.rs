@@ -13,6 +13,9 @@ use sys::follow::{MAPPING_BYTES_MIN, Opened, TouchesSeen};
 
 use super::access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Sink, Via};
 
+/// Of all files, so that the header stays within its bound (`schema::trace`).
+const PARTS_MAX: usize = 1 << 15;
+
 /// The most that paths and counts of files take of the first line.
 const TABLE_BYTES_MAX: usize = 6 << 20;
 /// Of a file's counts in it, and of a path's escaped letters.
@@ -47,6 +50,7 @@ pub(super) struct Stream {
     left_out: LeftOut,
     /// Of mappings that are too small to be seen page by page, if each page was touched.
     unseen_pages: u64,
+    parts_left: usize,
     bytes: u64,
 }
 
@@ -107,6 +111,7 @@ impl Stream {
             is_full: false,
             left_out: LeftOut::default(),
             unseen_pages: 0,
+            parts_left: PARTS_MAX,
             bytes: 0,
         }
     }
@@ -234,6 +239,14 @@ impl Stream {
             self.left_out.beyond_limit += u64::from(is_left_out);
         }
     }
+
+    /// The parts of a file that were in the page cache, as long as the header has room for them.
+    fn found(&mut self, found: &Opened) -> Vec<Span> {
+        let left = self.parts_left.checked_sub(found.resident_parts.len());
+        self.parts_left = left.unwrap_or(self.parts_left);
+        let parts = found.resident_parts.iter().filter(|_| left.is_some());
+        parts.map(|&(offset, bytes)| Span { offset, bytes }).collect()
+    }
 }
 
 impl Sink for Stream {
@@ -246,6 +259,7 @@ impl Sink for Stream {
             bytes: Some(found.bytes),
             identity: Some(FileIdentity { device: found.device, inode: found.inode }),
             resident_before: found.resident_pages.map(share),
+            found: self.found(found),
             ..TracedFile::default()
         };
         let is_named = match self.named.is_empty() {
@@ -349,6 +363,7 @@ mod tests {
             flags: 0,
             position: 0,
             resident_pages: Some(3),
+            resident_parts: vec![(0, PAGE), (4 * PAGE, 2 * PAGE)],
         }
     }
 
@@ -406,6 +421,7 @@ mod tests {
         assert_eq!(paths, ["/data/b", "/data/a", "/data/unread"]);
         let file = &header.files[1];
         assert_eq!((file.bytes, file.resident_before), (Some(10 * PAGE + 1), Some(0.2727)));
+        assert_eq!(file.found, [Span { offset: 0, bytes: PAGE }, Span { offset: 4 * PAGE, bytes: 2 * PAGE }]);
         let of = |thread, it| trace::Access { thread, ..it };
         let half = ACCESS_BYTES_MAX / 2;
         let expected = [

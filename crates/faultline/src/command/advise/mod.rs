@@ -25,7 +25,7 @@ use schema::{
     distinct,
     experiment::TraceAsked,
     observation::{Access, Means},
-    trace::{Exact, FileSummary, Summary, Traced},
+    trace::{Exact, FileSummary, Summary, Traced, TracedFile},
 };
 
 use files::{Matters, Together, sizes};
@@ -52,9 +52,6 @@ const ARM_OF_ONE_FILE: &str = "uring";
 /// For accesses that allow it.
 const ALIGNED_ARM: &str = "direct";
 const ALIGNMENT: u64 = 4096;
-
-/// What is done to fewer of the openings, or of the mappings, is an exception, and not what the command does.
-const USUAL: f64 = 0.5;
 
 /// Other files that a record names.
 const OTHERS: usize = 20;
@@ -87,7 +84,10 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
     };
     let experiment = experiment(args, &known)?;
     experiment.validate().map_err(|(_, message)| UsageError(message))?;
-    let subject = Subject::of_named(&known.files, &[], subject::keeps_cache(&experiment), &interrupted)?;
+    let mut subject = Subject::of_named(&known.files, &[], subject::keeps_cache(&experiment), &interrupted)?;
+    if let Some(named) = &mut subject.target.named {
+        named.take_found(&known.found);
+    }
     let holds = |path: &Path| subject.target.named.as_ref().is_some_and(|it| it.holds(path));
     args.output.spare_all(holds)?;
     if let Some(path) = &args.save_trace {
@@ -182,13 +182,13 @@ fn executions(args: &AdviseArgs) -> Option<String> {
 /// Cold, what the file costs is what is taken longer than cached.
 fn measured_states(args: &AdviseArgs) -> Vec<State> {
     let is_needed = |state: &State| args.state.contains(state) || (*state == State::Cached && !args.once);
-    [State::Cold, State::Cached].into_iter().filter(is_needed).collect()
+    [State::Cold, State::AsFound, State::Cached].into_iter().filter(is_needed).collect()
 }
 
 /// Each once, in the order that was asked for. Cold is held against the sequential fill: both begin with a sequential file, so
 /// what they differ by is the device, and not folios.
 fn measured_fills(args: &AdviseArgs) -> Vec<Fill> {
-    let needed = (args.state.contains(&State::Cold) && !args.once).then_some(Fill::Sequential);
+    let needed = (args.state.iter().any(|it| it.waits_for_device()) && !args.once).then_some(Fill::Sequential);
     // Those that are asked for are of state cached.
     let asked = if args.state.contains(&State::Cached) { &args.fill[..] } else { &[] };
     distinct(asked.iter().copied().chain(needed))
@@ -201,6 +201,8 @@ struct Known {
     files: Vec<PathBuf>,
     recorded: Arm,
     is_aligned: bool,
+    /// What of its files was in the page cache when the command was recorded.
+    found: Vec<TracedFile>,
     advised: Advised,
 }
 
@@ -310,6 +312,8 @@ impl Known {
             }
         };
         line.done();
+        // To see the pages of a mapping, its file was evicted since.
+        known.found = all.files.iter().map(|it| it.file.clone()).collect();
         known.advised.all_bytes = Some(all_bytes);
         known.advised.others_left_out = others.len().saturating_sub(OTHERS) as u64;
         known.advised.others = others.into_iter().take(OTHERS).collect();
@@ -327,7 +331,8 @@ impl Known {
         };
         let recorded = recorded(Some(&counts), &pattern, &reach).parse::<Arm>().map_err(|why| anyhow!(why))?;
         let advised = Advised { group: Some(group), ..advised(&trace, &folder, &recorded, pattern, reach) };
-        Ok(Known { trace, traced, files, recorded, is_aligned: false, advised })
+        let found = trace.header.files.clone();
+        Ok(Known { trace, traced, files, recorded, is_aligned: false, found, advised })
     }
 
     /// What is evicted.
@@ -382,7 +387,8 @@ impl Known {
         let is_whole =
             |it: &schema::trace::Access| it.offset.is_multiple_of(ALIGNMENT) && it.bytes.is_multiple_of(ALIGNMENT);
         let is_aligned = trace.accesses()?.iter().filter(|it| it.file == traced.file).all(is_whole);
-        Ok(Known { trace, traced, files: vec![file], recorded, is_aligned, advised })
+        let found = trace.header.files.clone();
+        Ok(Known { trace, traced, files: vec![file], recorded, is_aligned, found, advised })
     }
 }
 
@@ -457,60 +463,12 @@ fn reach(of: &FileSummary) -> Reach {
 /// The arm that does what the command did.
 fn recorded(counts: Option<&Access>, pattern: &Pattern, reach: &Reach) -> String {
     match (reach, counts) {
-        (Reach::Calls, Some(counts)) if !counts.calls.is_empty() => calls(counts),
+        (Reach::Calls, Some(counts)) if !counts.calls.is_empty() => analysis::arm_of(counts, false),
         (Reach::Calls, _) if pattern.in_order_share() > Pattern::IN_ORDER => "read".into(),
         (Reach::Calls, _) => "pread".into(),
-        (_, Some(counts)) => mapping(counts),
+        (_, Some(counts)) => analysis::arm_of(counts, true),
         (_, None) => "mmap".into(),
     }
-}
-
-fn calls(counts: &Access) -> String {
-    if is_usual(counts.opens_direct, counts.opens) {
-        return "direct".into();
-    }
-    let positioned = |name: &str| matches!(name, "read" | "readv");
-    let bytes = |at_position: bool| -> u64 {
-        counts
-            .calls
-            .iter()
-            .filter(|(name, _)| positioned(name) == at_position)
-            .map(|it| it.1.bytes)
-            .fold(0, u64::saturating_add)
-    };
-    let method = if bytes(true) > bytes(false) { "read" } else { "pread" };
-    format!("{method}{}", advice(counts, "posix_fadvise(POSIX_FADV", counts.opens))
-}
-
-/// Whether so many of all are most of them. A descriptor that the command was started with has no opening.
-fn is_usual(times: u64, all: u64) -> bool {
-    times > 0 && times as f64 >= USUAL * all as f64
-}
-
-fn hinted_times(counts: &Access, hint: &str) -> u64 {
-    counts.hints.get(hint).copied().unwrap_or(0)
-}
-
-/// The option of an arm that gives the same advice, for so many openings or mappings.
-fn advice(counts: &Access, call: &str, all: u64) -> &'static str {
-    let is_given = |hint: &str| is_usual(hinted_times(counts, &format!("{call}_{hint})")), all);
-    let advice = [("RANDOM", "+random"), ("SEQUENTIAL", "+sequential"), ("WILLNEED", "+willneed")];
-    advice.into_iter().find(|it| is_given(it.0)).map_or("", |it| it.1)
-}
-
-fn mapping(counts: &Access) -> String {
-    let [populated, others] = [true, false].map(|populate| {
-        let alike = counts.mappings.iter().filter(|it| it.populate == populate);
-        alike.map(|it| it.count).fold(0, u64::saturating_add)
-    });
-    let all = populated.saturating_add(others);
-    let advice = advice(counts, "madvise(MADV", all);
-    let populate = match () {
-        () if is_usual(populated, all) => "+map-populate",
-        () if is_usual(hinted_times(counts, "madvise(MADV_POPULATE_READ)"), all) => "+populate-read",
-        () => "",
-    };
-    format!("mmap{advice}{populate}")
 }
 
 /// The command and its switches, and replays of what it did, from the same states in the same rounds.
@@ -541,7 +499,7 @@ fn experiment(args: &AdviseArgs, known: &Known) -> Result<Experiment> {
         false => [Consume::Sum, Consume::Touch],
     };
     for state in states {
-        let consumes = if state == State::Cold { vec![usual] } else { vec![usual, other] };
+        let consumes = if state.waits_for_device() { vec![usual] } else { vec![usual, other] };
         replays.push(replay(known, state, &fills, &consumes, !args.switch.is_empty())?);
     }
     let commands = if args.once { Vec::new() } else { commands.comparisons };
@@ -564,11 +522,11 @@ fn replay(known: &Known, state: State, fills: &[Fill], consumes: &[Consume], is_
     // The first fault of a file brings all of it in.
     let is_small = group.is_some_and(|it| it.median_bytes < SMALL_FILE_BYTES);
     // Cold, passes are slow, and what brings in more than is touched cannot be the answer; nor, cached, can the device.
-    let in_vain = |arm: &str| match (state, arm) {
-        (State::Cold, "mmap+populate-read") => is_small || touched < Pattern::LITTLE,
-        (State::Cold, arm) if arm.ends_with("+sequential") => order < Pattern::ANYWHERE,
-        (State::Cold, arm) if arm.ends_with("+random") => order > Pattern::IN_ORDER && touched > Pattern::LITTLE,
-        (State::Cached, ALIGNED_ARM) => true,
+    let in_vain = |arm: &str| match (state.waits_for_device(), arm) {
+        (true, "mmap+populate-read") => is_small || touched < Pattern::LITTLE,
+        (true, arm) if arm.ends_with("+sequential") => order < Pattern::ANYWHERE,
+        (true, arm) if arm.ends_with("+random") => order > Pattern::IN_ORDER && touched > Pattern::LITTLE,
+        (false, ALIGNED_ARM) => true,
         _ => false,
     };
     let is_tried = |it: &&str| *it != recorded && !in_vain(it) && !(group.is_some() && *it == ARM_OF_ONE_FILE);
@@ -604,7 +562,7 @@ fn hinted(known: &Known, state: State, is_switched: bool) -> Vec<String> {
     };
     // Without advice, `pread` is replayed anyway.
     let plain = (method == "read").then(|| method.to_string());
-    match is_switched || (is_by_calls && state == State::Cold) {
+    match is_switched || (is_by_calls && state.waits_for_device()) {
         true => HINTS.map(|hint| format!("{method}+{hint}")).into_iter().chain(plain).collect(),
         false => Vec::new(),
     }
@@ -621,37 +579,7 @@ fn outcome(measured: &RunResult) -> Exit {
 
 #[cfg(test)]
 mod tests {
-    use schema::observation::MappingCount;
-
     use super::*;
-
-    #[test]
-    fn what_one_of_many_openings_or_mappings_is_given_is_not_what_the_command_does() {
-        let hints = |hint: &str, times: u64| [(hint.to_string(), times)].into();
-        for (times, calls_are, maps_are) in [(1, "pread", "mmap"), (5, "pread+random", "mmap+random")] {
-            let mut opened = Access { opens: 10, ..Access::default() };
-            opened.count_call("pread64", 4096, 4096, false);
-            opened.hints = hints("posix_fadvise(POSIX_FADV_RANDOM)", times);
-            assert_eq!(calls(&opened), calls_are);
-            let mut mapped = Access::default();
-            mapped.count_mapping(&MappingCount { count: 10, bytes: 10 << 20, ..MappingCount::default() });
-            mapped.hints = hints("madvise(MADV_RANDOM)", times);
-            assert_eq!(mapping(&mapped), maps_are);
-            mapped.hints = hints("madvise(MADV_POPULATE_READ)", times);
-            assert_eq!(mapping(&mapped), if times == 1 { "mmap" } else { "mmap+populate-read" });
-            opened.opens_direct = times;
-            assert_eq!(calls(&opened), if times == 1 { "pread" } else { "direct" });
-            let populated =
-                MappingCount { populate: true, count: times, bytes: times << 20, ..MappingCount::default() };
-            let mut some = Access::default();
-            some.count_mapping(&MappingCount { count: 5, bytes: 5 << 20, ..MappingCount::default() });
-            some.count_mapping(&populated);
-            assert_eq!(mapping(&some), if times == 1 { "mmap" } else { "mmap+map-populate" });
-        }
-        // What the command was started with has no opening.
-        let inherited = Access { hints: hints("posix_fadvise(POSIX_FADV_SEQUENTIAL)", 1), ..Access::default() };
-        assert_eq!(calls(&inherited), "pread+sequential");
-    }
 
     #[test]
     fn a_file_that_is_written_right_after_a_moment_is_seen_to_have_changed() {

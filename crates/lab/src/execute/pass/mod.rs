@@ -214,7 +214,7 @@ impl Bench<'_> {
             return Ok(Pass { done, readings, resident_before, resident_after, invalid, overhead_ns: warm_ns, went });
         }
         let resident_before = residency(work);
-        let before = state::verify_before(condition.state, &resident_before);
+        let before = state::verify_before(condition.state, target, &resident_before);
         let look_at_mappings =
             || sys::process::mapped(link.pid(), &target.identity()).map_err(|error| error.to_string());
         let mapped_before = condition.state.is_held().then(look_at_mappings);

@@ -45,10 +45,14 @@ impl Bench<'_> {
     /// Once the worker is ready.
     pub(super) fn reach(&mut self, link: &mut Link, work: &Work) -> Result<Reached, Trouble> {
         match work.condition.state {
-            State::Cold => {
+            state @ (State::Cold | State::AsFound) => {
                 self.look_again();
                 self.filled = None;
-                match cold::make_cold(work.target, work.condition.range, self.stop.interrupted) {
+                let made = match state {
+                    State::AsFound => cold::make_as_found(work.target, self.stop.interrupted),
+                    _ => cold::make_cold(work.target, work.condition.range, self.stop.interrupted),
+                };
+                match made {
                     Err(Trouble::Failed(reason)) => Ok(Reached { invalid: Some(reason), ..Reached::default() }),
                     other => other.map(|()| Reached::default()),
                 }

@@ -131,7 +131,7 @@ fn held_against(
 }
 
 fn of_page_cache(access: &Access) -> String {
-    match access.opens_direct > 0 {
+    match access.goes_around() {
         true => AROUND.into(),
         false => "goes through the page cache".into(),
     }
@@ -150,7 +150,7 @@ fn of_readers(at_once: u64) -> String {
 
 fn describe(access: &Access, seen: &Observation) -> String {
     let mut parts = vec![of_calls(access), of_mappings(access)];
-    if access.opens_direct > 0 {
+    if access.goes_around() {
         parts.push(AROUND.into());
     }
     if !access.hints.is_empty() {

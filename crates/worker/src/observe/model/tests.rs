@@ -21,6 +21,7 @@ fn a_file(inode: u64) -> Opened {
         flags: 0,
         position: 0,
         resident_pages: None,
+        resident_parts: Vec::new(),
     }
 }
 
@@ -218,6 +219,56 @@ fn advice_is_the_files_that_lie_under_it_and_goes_with_the_mapping() {
     let expected =
         [("madvise(MADV_HUGEPAGE)", 1), ("madvise(MADV_SEQUENTIAL)", 1), ("posix_fadvise(POSIX_FADV_RANDOM)", 1)];
     assert_eq!(hints, expected);
+}
+
+#[test]
+fn bytes_are_counted_under_the_advice_that_they_were_reached_under() {
+    const SHARED: u64 = libc::MAP_SHARED as u64;
+    let under = |model: TestModel<Counts>| -> Vec<(String, u64)> { model.named().under.into_iter().collect() };
+    let is = |it: &[(&str, u64)]| it.iter().map(|it| (it.0.to_string(), it.1)).collect::<Vec<_>>();
+    let (random, sequential, ahead) =
+        ("posix_fadvise(POSIX_FADV_RANDOM)", "posix_fadvise(POSIX_FADV_SEQUENTIAL)", "readahead");
+    // Of two open files, only one is advised, and until it is advised otherwise.
+    let mut model = TestModel::new();
+    model.open(10, 3, 7);
+    model.open(10, 4, 7);
+    model.call(10, "pread64", &[3, 0, 100, 0], 100);
+    model.call(10, "posix_fadvise", &[3, 0, 0, 1], 0);
+    model.call(10, "pread64", &[3, 0, 100, 0], 100);
+    model.call(10, "pread64", &[4, 0, 100, 0], 100);
+    model.call(10, "posix_fadvise", &[3, 0, 0, 4], 0);
+    model.call(10, "dup", &[3], 5);
+    model.call(10, "pread64", &[5, 0, 50, 0], 50);
+    model.call(10, "posix_fadvise", &[5, 0, 0, 2], 0);
+    model.call(10, "pread64", &[3, 0, 7, 0], 7);
+    model.call(10, "posix_fadvise", &[4, 0, 0, 2], 0);
+    assert_eq!(under(model), is(&[("posix_fadvise(POSIX_FADV_DONTNEED)", 0), (random, 150), (sequential, 7)]));
+    // What was asked to be brought in is there for every open file.
+    let mut model = TestModel::new();
+    model.open(10, 3, 7);
+    model.open(10, 4, 7);
+    model.call(10, "readahead", &[3, 100, 200], 0);
+    for offset in [50, 100, 200, 201] {
+        model.call(10, "pread64", &[4, 0, 100, offset], 100);
+    }
+    assert_eq!(under(model), is(&[(ahead, 200)]));
+    // Of a mapping, the bytes that are advised for the first time.
+    let mut model = TestModel::new();
+    model.open(10, 3, 7);
+    model.call(10, "mmap", &[0, 0x4000, 1, SHARED, 3, 0], 0x10_000);
+    for number in [1, 1, 22, 22] {
+        model.call(10, "madvise", &[0x11_000, 0x2000, number], 0);
+    }
+    model.call(10, "madvise", &[0x10_000, 0x4000, 1], 0);
+    model.call(10, "mremap", &[0x10_000, 0x4000, 0x5000, 1], 0x40_000);
+    assert_eq!(under(model), is(&[("madvise(MADV_POPULATE_READ)", 0x2000), ("madvise(MADV_RANDOM)", 0x5000)]));
+    // Around the page cache.
+    let mut model = TestModel::new();
+    model.open(10, 3, 7);
+    model.call(10, "pread64", &[3, 0, 100, 0], 100);
+    model.call(10, "fcntl", &[3, libc::F_SETFL as u64, libc::O_DIRECT as u64], 0);
+    model.call(10, "pread64", &[3, 0, 512, 0], 512);
+    assert_eq!(under(model), is(&[("O_DIRECT", 512)]));
 }
 
 #[test]
