@@ -397,7 +397,7 @@ impl Named {
                 _ if of.found.is_empty() => None,
                 _ => {
                     let is_within =
-                        |it: &&Span| it.offset % page == 0 && it.end() <= whole.bytes.next_multiple_of(page);
+                        |it: &&Span| it.offset.is_multiple_of(page) && it.end() <= whole.bytes.next_multiple_of(page);
                     Some(of.found.iter().filter(is_within).copied().collect())
                 }
             });
