@@ -225,7 +225,7 @@ fn what_cannot_be_asked_is_refused_before_anything_runs() {
         assert!(fs::metadata(&marker).is_err());
     };
     refused(&["--trace", &trace], &["FILE"]);
-    refused(&["--state=limited"], &["cold or cached"]);
+    refused(&["--state=limited"], &["cold, cached or as-found"]);
     refused(&["--trace", &file, &file], &["no trace of faultline"]);
     refused(&["--save-trace", "-"], &["--save-trace"]);
     refused(&["--once", "--switch=x"], &["--once"]);
@@ -267,7 +267,7 @@ fn a_file_that_is_partly_in_the_page_cache_is_measured_as_it_was_when_the_comman
     sandbox.run(&["ab", "--state=cold", "--rounds=1", "--file", &file, "true", ":"]);
     let of = fs::File::open(&file).unwrap();
     of.read_exact_at(&mut [0; 4096], BYTES as u64 / 2).unwrap();
-    let command = [&reader(), "map", &file, "4096", "30"];
+    let command = [&reader(), "map", &file];
     let output = advise(&sandbox, &["--state=as-found"], &command);
     if output.stderr.contains("was not recorded") {
         println!("skipped: {}", output.stderr.trim());

@@ -72,7 +72,7 @@ fn a_disk_without_room_for_a_study_is_refused_with_both_numbers_and_nothing_is_w
     // A folder on every Linux, on a file system that has no room at all.
     let sandbox = Sandbox::new();
     let output = sandbox.run(&["reproduce", "dillon-2001", "random-4k-2021", "--full", "--dir=/proc"]);
-    output.refused(1, &["random-4k-2021", "4 GiB (4294967296 bytes)", "/proc has 0 B (0 bytes) free", "--dir"]);
+    output.refused(1, &["random-4k-2021", "8 GiB", "8589934592 bytes", "/proc has 0 B (0 bytes) free", "--dir"]);
     assert!(!sandbox.data().exists());
 }
 

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Fill, trace::Traced, units::expected};
+use crate::{Fill, Span, trace::Traced, units::expected};
 
 /// Random reads of a part as large as this cost what they cost in the whole file.
 const DENSE_LEAST_OPS: u64 = 1000;
@@ -207,24 +207,6 @@ words! {
         Written = "written": "every block was written before, and is on the device",
         Preallocated = "preallocated": "space on the device is reserved, nothing was written (fallocate)",
         Sparse = "sparse": "a hole of the file's size",
-    }
-}
-
-/// A window on the file, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Span {
-    pub offset: u64,
-    pub bytes: u64,
-}
-
-impl Span {
-    pub fn end(&self) -> u64 {
-        self.offset.saturating_add(self.bytes)
-    }
-
-    /// Whether all of another window lies in this one.
-    pub fn covers(&self, other: &Span) -> bool {
-        self.offset <= other.offset && other.end() <= self.end()
     }
 }
 

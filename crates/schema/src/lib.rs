@@ -46,6 +46,7 @@ pub mod record;
 pub mod runtime;
 pub mod saved;
 pub mod skip;
+mod span;
 pub mod timeline;
 pub mod trace;
 pub mod unit_cost;
@@ -53,7 +54,7 @@ pub mod units;
 pub mod warning;
 
 pub use arm::Arm;
-pub use condition::{Beside, Condition, Consume, Descriptor, Durability, Layout, Span, State, Workload};
+pub use condition::{Beside, Condition, Consume, Descriptor, Durability, Layout, State, Workload};
 pub use experiment::Experiment;
 pub use fill::Fill;
 pub use findings::Findings;
@@ -62,6 +63,7 @@ pub use label::Labels;
 pub use names::Names;
 pub use record::{Reading, Record};
 pub use skip::Skip;
+pub use span::Span;
 pub use units::Bytes;
 
 /// Each value once, in the order in which they first appear. For lists that a person writes: it compares each with all.
