@@ -403,14 +403,14 @@ impl Experiment {
             return Err(format!("claim {id:?} compares {arm} with itself"));
         }
         for ((compare, only), key) in claim.selections().zip(["where", "than_where"]) {
-            let mut asked = self.comparisons.iter().filter(|it| compare.is_none() || it.name.as_deref() == compare);
+            let mut asked = self.named(compare);
             if claim.arm.is_some() && !asked.any(|it| only.selects_some(it)) {
                 return Err(format!("claim {id:?}: no condition of its comparisons is one of those in {key:?}"));
             }
         }
         if claim.metric.is_of_beats() && claim.arm.is_some() {
             let without = |(compare, only): (Option<&str>, &Where)| {
-                let mut asked = self.comparisons.iter().filter(|it| compare.is_none() || it.name.as_deref() == compare);
+                let mut asked = self.named(compare);
                 asked.any(|it| only.selects_some(it) && selected(&it.beside, &only.beside).any(Beside::is_nothing))
             };
             if claim.selections().any(without) {
@@ -438,7 +438,7 @@ impl Experiment {
             return Err(format!("claim {id:?}: {key} is for claims with the key arm"));
         }
         for (compare, _) in claim.selections().filter(|_| claim.arm.is_some()) {
-            let mut asked = self.comparisons.iter().filter(|it| compare.is_none() || it.name.as_deref() == compare);
+            let mut asked = self.named(compare);
             let arms: Vec<&str> =
                 [&claim.arm, &claim.than].into_iter().flatten().filter_map(|it| self.arm_name(it)).collect();
             if !asked.any(|it| it.has(&arms)) {
@@ -477,7 +477,7 @@ impl Experiment {
             return Err("metric: it is for the unit \"times faster\"; other units are a metric".into());
         }
         self.check_compare(Some(&figure.compare))?;
-        let asked = || self.comparisons.iter().filter(|it| it.name.as_deref() == Some(&figure.compare));
+        let asked = || self.named(Some(&figure.compare));
         if !asked().any(|it| figure.only.selects_some(it)) {
             return Err("no condition of its comparisons is one of those in \"where\"".into());
         }
@@ -489,6 +489,11 @@ impl Experiment {
             }
         }
         Ok(())
+    }
+
+    /// The comparisons of a name; all where there is none.
+    fn named(&self, compare: Option<&str>) -> impl Iterator<Item = &Compare> {
+        self.comparisons.iter().filter(move |it| compare.is_none() || it.name.as_deref() == compare)
     }
 
     fn check_compare(&self, name: Option<&str>) -> Result<(), String> {
