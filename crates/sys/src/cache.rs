@@ -180,13 +180,15 @@ pub fn each_resident(file: &File, offset: u64, bytes: u64, mut each: impl FnMut(
     Ok(())
 }
 
+/// Of a longer file, which is sparse or that of a very large machine, `each_resident` takes seconds.
+pub const LOOKED_AT_BYTES_MAX: u64 = 1 << 40;
+
 /// The resident parts of a file, in whole pages: where each begins, and how long it is, in bytes. Nothing where there are more
-/// than `most`, or the file is so long that a look at each page takes seconds.
+/// than `most`, or the file is longer than `LOOKED_AT_BYTES_MAX`.
 ///
 /// # Errors
 /// As `each_resident`.
 pub fn resident_parts(file: &File, bytes: u64, most: usize) -> io::Result<Option<Vec<(u64, u64)>>> {
-    const LOOKED_AT_BYTES_MAX: u64 = 1 << 38;
     if bytes > LOOKED_AT_BYTES_MAX {
         return Ok(None);
     }

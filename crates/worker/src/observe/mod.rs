@@ -26,7 +26,7 @@ use schema::{
     trace::{Inexact, RecordedRun},
 };
 use sys::{
-    cache::{Way, each_resident},
+    cache::{LOOKED_AT_BYTES_MAX, Way, each_resident},
     follow::{Beside, FollowError, Followed, TouchesAsked, Waiting, WatchedBy, start},
 };
 
@@ -125,9 +125,6 @@ impl Begun {
         }
     }
 }
-
-/// Of a larger file, which is sparse or that of a very large machine, a look at each page takes seconds.
-const LOOKED_AT_BYTES_MAX: u64 = 1 << 43;
 
 /// Pages of each file that are in the page cache now and that no access explains: another process has read them, or the kernel has
 /// brought them in beside others, and touching them need not have been seen. Files that cannot be looked at are left out.

@@ -339,11 +339,9 @@ impl Known {
     fn says(&self) -> String {
         let file = &self.advised.file;
         match &self.advised.group {
-            None => format!("the file that matters is {file}; it is evicted before each cold start and each fill"),
+            None => format!("the file that matters is {file}; it is evicted wherever a start needs that"),
             Some(Group { files, .. }) => {
-                format!(
-                    "what matters is {files} files below {file}; they are evicted before each cold start and each fill"
-                )
+                format!("what matters is {files} files below {file}; they are evicted wherever a start needs that")
             }
         }
     }

@@ -5,11 +5,13 @@
 //! times of change of every file and folder, before the run and after every execution. The allocated blocks are not
 //! compared: some file systems move them without a write, and every write changes ctime too.
 
+mod gathering;
+
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
-    fs::{self, File, FileType, Metadata, OpenOptions},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    fs::{self, File, OpenOptions},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::{
         OnceLock,
@@ -26,16 +28,12 @@ use schema::{
     record::{Files, NamedPath, Reading, Resident},
     trace::TracedFile,
 };
-use sys::cache::{self, Way};
+use sys::cache::Way;
 
-use super::{
-    disk,
-    file::{Stamp, believe, measurable, prove},
-};
+use self::gathering::Gathering;
+use super::file::{Stamp, measurable, prove};
 use crate::link::Trouble;
 
-/// More are a mistake: setting their state before every execution would take longer than most commands.
-const FILES_MAX: usize = 250_000;
 /// Names that sentences list.
 const NAMES_SHOWN: usize = 3;
 const TRIES: u32 = 50;
@@ -62,9 +60,6 @@ struct Entry {
     /// What of it was in the page cache when it was named, in whole pages; nothing where that is not known.
     found: Option<Vec<Span>>,
 }
-
-/// What was in more places is not brought back.
-const PARTS_MAX: usize = 1 << 16;
 
 /// Files of one file system and owner that this user may write to, or not: what residency can be asked of them, as proved on
 /// one of them. To others than the owner and who may write, mincore(2) calls every page resident.
@@ -137,16 +132,7 @@ impl Named {
     /// In words for people: what was named and cannot be measured; a folder with nothing in it; too many files; an
     /// interruption.
     pub fn gather(files: &[PathBuf], folders: &[PathBuf], keep_cache: bool, interrupted: &AtomicBool) -> Result<Named> {
-        let mut gathering = Gathering {
-            keep_cache,
-            interrupted,
-            files: Vec::new(),
-            folders: Vec::new(),
-            classes: Vec::new(),
-            known: HashSet::new(),
-            seen_bytes: 0,
-            left_out: BTreeMap::new(),
-        };
+        let mut gathering = Gathering::new(keep_cache, interrupted);
         for path in files {
             measurable(path)?;
             let file = open(path).with_context(|| format!("cannot open {} for reading", path.display()))?;
@@ -174,10 +160,8 @@ impl Named {
         paths.extend(named(folders, true));
         paths.truncate(Files::NAMES_KEPT);
         let notes = gathering.notes();
-        let found = Reading::unavailable("residency was not checked");
-        let Gathering { files, folders, classes, .. } = gathering;
-        let mut named = Named { files, folders, classes, paths, notes, found };
-        named.found = named.residency();
+        let Gathering { files, folders, classes, found, .. } = gathering;
+        let named = Named { files, folders, classes, paths, notes, found };
         if !keep_cache {
             named.prove();
         }
@@ -515,164 +499,9 @@ fn holders(path: &Path) -> String {
     }
 }
 
-struct Gathering<'a> {
-    keep_cache: bool,
-    interrupted: &'a AtomicBool,
-    files: Vec<Entry>,
-    folders: Vec<Entry>,
-    classes: Vec<FileClass>,
-    known: HashSet<(u64, u64)>,
-    /// Of all files that were found, also of those that were named before.
-    seen_bytes: u64,
-    /// What was left out: why, how often, and the first names.
-    left_out: BTreeMap<&'static str, (usize, Vec<String>)>,
-}
-
-impl Gathering<'_> {
-    /// A file that is open, once whatever its number of names.
-    fn enter(&mut self, path: PathBuf, file: &File, metadata: &Metadata) -> Result<()> {
-        if self.interrupted.load(Ordering::Relaxed) {
-            bail!("interrupted")
-        }
-        self.seen_bytes = self.seen_bytes.saturating_add(metadata.len());
-        if !self.known.insert((metadata.dev(), metadata.ino())) {
-            return Ok(());
-        }
-        if self.files.len() == FILES_MAX {
-            bail!(
-                "more than {FILES_MAX} files were named: setting their state before every execution would take longer \
-                 than most commands. Name a part of them"
-            )
-        }
-        let mut metadata = metadata.clone();
-        if !self.keep_cache && cache::cachestat(file, 0, metadata.len()).is_ok_and(|it| it.dirty + it.writeback > 0) {
-            // Once, so that no eviction has to.
-            rustix::fs::fsync(file).with_context(|| format!("{} cannot be synced", path.display()))?;
-            metadata = file.metadata()?;
-        }
-        let class = self.class(&path, file, &metadata)?;
-        let found = self.parts(class, file, metadata.len());
-        self.files.push(Entry { path, stamp: Stamp::of(&metadata), class, found });
-        Ok(())
-    }
-
-    /// The parts of a file that are in the page cache.
-    fn parts(&self, class: usize, file: &File, bytes: u64) -> Option<Vec<Span>> {
-        let way = self.classes.get(class)?.way().as_ref().ok()?;
-        let of = bytes.div_ceil(sys::page_bytes());
-        match way.resident_pages(file, 0, bytes).ok()? {
-            _ if *way == Way::Nowait => None,
-            0 => Some(Vec::new()),
-            pages if pages == of => Some(vec![Span { offset: 0, bytes }]),
-            _ if !Way::Mincore.shows(file) => None,
-            _ => {
-                let parts = cache::resident_parts(file, bytes, PARTS_MAX).ok()??;
-                Some(parts.into_iter().map(|(offset, bytes)| Span { offset, bytes }).collect())
-            }
-        }
-    }
-
-    fn class(&mut self, path: &Path, file: &File, metadata: &Metadata) -> Result<usize> {
-        let (device, owner) = (metadata.dev(), metadata.uid());
-        let writable = may_write(path);
-        // An empty file proves nothing; another one of its class will, if there is one.
-        let known = self.classes.iter().position(|it| (it.device, it.owner, it.writable) == (device, owner, writable));
-        if let Some(known) = known.or_else(|| (metadata.len() == 0).then_some(usize::MAX)) {
-            return Ok(known);
-        }
-        let shown = path.display();
-        let file_system =
-            sys::mount::file_system(path).with_context(|| format!("cannot find the file system of {shown}"))?;
-        if file_system.is_pseudo() {
-            bail!(
-                "{shown} is on {}: the kernel generates its content on each read, so there is nothing to cache. Try a \
-                 file on a disk",
-                file_system.kind
-            )
-        }
-        let in_memory = file_system.is_memory().then(|| file_system.kind.clone());
-        let disk = disk(&file_system).ok().map(|it| it.name);
-        let (believed, proved, tried) = (believe(file), OnceLock::new(), path.to_path_buf());
-        self.classes.push(FileClass { device, owner, writable, in_memory, disk, believed, proved, tried });
-        Ok(self.classes.len() - 1)
-    }
-
-    /// Everything in a folder and below it; what links lead to is not.
-    /// Whether it met a folder that was named before, or lies in one: its files are known.
-    fn walk(&mut self, folder: &Path) -> Result<bool> {
-        let mut met = false;
-        let top = fs::canonicalize(folder).with_context(|| format!("cannot look at {}", folder.display()))?;
-        let mut open_folders = vec![top.clone()];
-        while let Some(folder) = open_folders.pop() {
-            let listed = fs::metadata(&folder).and_then(|metadata| Ok((metadata, sorted(&folder)?)));
-            let (metadata, entries) = match listed {
-                Ok(listed) => listed,
-                Err(error) if folder == top => {
-                    return Err(error).with_context(|| format!("cannot list {}", folder.display()));
-                }
-                Err(_) => {
-                    self.leave_out("folders cannot be listed", &folder);
-                    continue;
-                }
-            };
-            if !self.known.insert((metadata.dev(), metadata.ino())) {
-                met = true;
-                continue;
-            }
-            self.folders.push(Entry { path: folder, stamp: Stamp::of(&metadata), class: usize::MAX, found: None });
-            for (path, kind) in entries {
-                match () {
-                    () if kind.is_dir() => open_folders.push(path),
-                    () if kind.is_file() => self.found(path)?,
-                    () if kind.is_symlink() => {
-                        self.leave_out("symbolic links were not followed (name their targets)", &path);
-                    }
-                    () => self.leave_out("pipes, sockets and devices were left out", &path),
-                }
-            }
-        }
-        Ok(met)
-    }
-
-    fn found(&mut self, path: PathBuf) -> Result<()> {
-        match open(&path).and_then(|file| Ok((file.metadata()?, file))) {
-            Ok((metadata, file)) => self.enter(path, &file, &metadata),
-            Err(_) => {
-                self.leave_out("files cannot be read, by the commands either, and were left out", &path);
-                Ok(())
-            }
-        }
-    }
-
-    fn leave_out(&mut self, why: &'static str, path: &Path) {
-        let (count, names) = self.left_out.entry(why).or_default();
-        *count += 1;
-        if names.len() < NAMES_SHOWN {
-            names.push(path.display().to_string());
-        }
-    }
-
-    /// `2 symbolic links were not followed (…): a, b`
-    fn notes(&self) -> Vec<String> {
-        let described = self.left_out.iter().map(|(why, (count, names))| {
-            let more = if *count > names.len() { ", …" } else { "" };
-            format!("{count} {why}: {}{more}", names.join(", "))
-        });
-        described.collect()
-    }
-}
-
-fn sorted(folder: &Path) -> std::io::Result<Vec<(PathBuf, FileType)>> {
-    let mut entries = fs::read_dir(folder)?
-        .map(|entry| entry.and_then(|it| Ok((it.path(), it.file_type()?))))
-        .collect::<std::io::Result<Vec<_>>>()?;
-    entries.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(entries)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     use schema::{Condition, condition::Storage};
 
