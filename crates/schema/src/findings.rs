@@ -174,6 +174,8 @@ pub struct Refill {
     pub id: ConditionId,
     pub fill: Fill,
     pub elapsed_ns: u64,
+    /// How much of the file was evicted and filled in that time.
+    pub filled_bytes: u64,
     pub condition: Condition,
     /// The mapping.
     pub arm: String,

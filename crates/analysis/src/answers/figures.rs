@@ -127,17 +127,18 @@ fn speedup(run: &Run, metric: Metric, cell: &Cell, variant: Variant) -> Result<E
     if let Some(reason) = metric::untestable(run, baseline) {
         return Err(reason);
     }
-    if variant == Variant::Corrected {
-        let comparison = compare(run, baseline, cell);
-        if comparison.verdict == Verdict::NotComparable {
+    let comparison = compare(run, baseline, cell);
+    match comparison.verdict {
+        Verdict::NotComparable if variant == Variant::Corrected => {
             return Err(comparison.reason.unwrap_or_default());
         }
+        Verdict::NotComparable => {}
         // The published number is of the job.
-        match (comparison.answer_of, comparison.speedup) {
+        _ => match (comparison.answer_of, comparison.speedup) {
             (AnswerOf::Job, Some(speedup)) if metric == Metric::Time => return Ok(speedup),
             (AnswerOf::Neither, _) if metric == Metric::Time => return Err(comparison.reason.unwrap_or_default()),
             _ => {}
-        }
+        },
     }
     let measured = metric::times_lower(run, metric, baseline, cell);
     measured.estimate.ok_or_else(|| measured.remark.unwrap_or_default())

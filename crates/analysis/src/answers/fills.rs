@@ -40,8 +40,7 @@ pub(crate) fn all(
         // A copy is another file, and what was found cannot be made.
         let others =
             rows.iter().filter(|(other, ..)| other != fill && other.copied_by().is_none() && *other != Fill::Found);
-        let judged =
-            others.flat_map(|(other, made, others)| refills(cells, own, (*other, made.elapsed_ns), others, least));
+        let judged = others.flat_map(|(other, made, others)| refills(cells, own, (*other, made), others, least));
         let (refills, not_judged): (Vec<_>, Vec<_>) = judged.partition(Result::is_ok);
         FillFinding {
             fill: *fill,
@@ -115,7 +114,7 @@ fn system_ns_per_fault(cell: &CellFinding) -> Option<f64> {
 fn refills(
     cells: &[CellFinding],
     now: &[FilledComparison],
-    (fill, elapsed_ns): (Fill, u64),
+    (fill, made): (Fill, &FilledRange),
     then: &[FilledComparison],
     least: f64,
 ) -> Vec<Result<Refill, Box<UnjudgedRefill>>> {
@@ -149,10 +148,23 @@ fn refills(
         let faster = ratio_of_medians(now_ns, then_ns).filter(|_| now_passes.min(then_passes) >= LEAST_PAIRS)?;
         (faster.ci_low > least).then(|| {
             let (now_ns_per_op, then_ns_per_op) = (now_ns.median, then_ns.median);
+            let (elapsed_ns, filled_bytes) = (made.elapsed_ns, made.range.bytes);
             let ops = elapsed_ns as f64 / (now_ns_per_op - then_ns_per_op);
             let passes = ops / now.condition.ops.max(1) as f64;
             let condition = now.condition.clone();
-            Ok(Refill { id, fill, elapsed_ns, condition, arm, now_arm, now_ns_per_op, then_ns_per_op, ops, passes })
+            Ok(Refill {
+                id,
+                fill,
+                elapsed_ns,
+                filled_bytes,
+                condition,
+                arm,
+                now_arm,
+                now_ns_per_op,
+                then_ns_per_op,
+                ops,
+                passes,
+            })
         })
     };
     now.iter().filter_map(judged).collect()

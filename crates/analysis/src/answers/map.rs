@@ -107,9 +107,15 @@ pub(crate) fn stand_in(run: &Run, line: &MapLine, baseline: &Cell, arm: &Cell) -
     of_line.find(stands_for_it).map_or(arm.id.cell, |it| it.id.cell)
 }
 
+/// An arm that cannot be had here does no work: nothing is said of it by another one's passes.
 fn is_the_same_work(one: &Cell, other: &Cell) -> bool {
     let at_work = |cell: &Cell| cell.arm().at_work(cell.own.state);
-    one.id.cell != other.id.cell && one.own == other.own && at_work(one) == at_work(other)
+    let can_be_had = |cell: &Cell| cell.entry.skipped.is_none() || cell.lacked_time();
+    one.id.cell != other.id.cell
+        && one.own == other.own
+        && at_work(one) == at_work(other)
+        && can_be_had(one)
+        && can_be_had(other)
 }
 
 /// An arm of the condition.

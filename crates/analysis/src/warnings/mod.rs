@@ -159,8 +159,13 @@ fn slower_than_read(record: &Record, is_it: impl Fn(&CalibrationPoint) -> bool) 
 fn half_calibrated(record: &Record) -> Option<Warning> {
     let calibration = record.calibration.value()?;
     let first_missing = calibration.missing.first()?.clone();
-    let calibrated = calibration.points.len();
-    Some(Warning::HalfCalibrated { calibrated, all: calibrated + calibration.missing.len(), first_missing })
+    // Of a run that was interrupted some have no pass yet.
+    let calibrated = calibration.points.iter().filter(|it| !it.passes.is_empty()).count();
+    Some(Warning::HalfCalibrated {
+        calibrated,
+        all: calibration.points.len() + calibration.missing.len(),
+        first_missing,
+    })
 }
 
 /// More than this over what an I/O throttle allows, and storage was not what the condition says.

@@ -85,8 +85,13 @@ fn what_was_measured_of_the_same_work_under_another_name_says_more_than_a_trial(
         for cell in lab.record.cells.iter_mut().filter(|it| it.skipped.is_some()) {
             cell.skipped = Some(Skip::Unavailable("no".into()));
         }
-        let choices = lab.analyze().answer.choices;
+        let findings = lab.analyze();
+        let choices = findings.answer.choices;
         assert!(choices.iter().all(|it| it.arms != ["native/mmap+random"]), "{choices:#?}");
+        for line in findings.map {
+            assert!(line.same_work.is_empty() && line.says.same_work.is_empty(), "{line:#?}");
+            assert!(line.says.not_measured.iter().any(|it| it.contains("mmap+random")), "{line:#?}");
+        }
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
         row.push(it.pages_per_fault.map_or_else(Cell::absent, |pages| Cell::plain(number::count(pages.round()))));
         row.push(match it.elapsed_ns {
             0 => Cell::absent(),
-            ns => Cell::plain(number::duration_glued(ns as f64)),
+            ns => Cell::plain(number::duration_glued(ns as f64) + &of_part(it)),
         });
         let own = of_fill(it, compares);
         for job in &jobs {
@@ -71,8 +71,19 @@ pub(crate) fn advice(record: &Record, findings: &Findings) -> Vec<String> {
 pub(crate) fn refills<'a>(record: &Record, findings: &'a Findings) -> impl Iterator<Item = String> + use<'a> {
     let labels = Labels::of(record);
     let says = move |it: &FillFinding| {
-        let Refill { id, fill, elapsed_ns, condition, arm, now_arm, now_ns_per_op, then_ns_per_op, passes, .. } =
-            it.refill.as_ref()?;
+        let Refill {
+            id,
+            fill,
+            elapsed_ns,
+            filled_bytes,
+            condition,
+            arm,
+            now_arm,
+            now_ns_per_op,
+            then_ns_per_op,
+            passes,
+            ..
+        } = it.refill.as_ref()?;
         let mapping = match arm.parse::<Arm>().is_ok_and(|it| it.maps()) {
             true => {
                 ", if each pass creates a new mapping. A permanent mapping gains nothing from it, because each place faults only \
@@ -80,8 +91,15 @@ pub(crate) fn refills<'a>(record: &Record, findings: &'a Findings) -> impl Itera
             }
             false => ".",
         };
+        let file = match condition.file_bytes {
+            whole if *filled_bytes < whole => {
+                let [part, whole] = [*filled_bytes, whole].map(|it| number::bytes_glued(it as f64));
+                format!("{part} of the file's {whole}")
+            }
+            _ => "the file".to_string(),
+        };
         Some(number::plain(&format!(
-            "{}: to evict the file and read it into the page cache again (fill {fill}) takes {}. Then the fastest read takes \
+            "{}: to evict {file} and read it into the page cache again (fill {fill}) takes {}. Then the fastest read takes \
              {}, by {}, instead of {} {}, by {}: it pays for itself after {} passes of {} reads{mapping}",
             without(&labels.label(id.condition_index), &said(it.fill)),
             number::duration_glued(*elapsed_ns as f64),
@@ -127,6 +145,16 @@ fn unjudged<'a>(record: &Record, findings: &'a Findings) -> impl Iterator<Item =
         .iter()
         .flat_map(|it| it.not_judged.iter().map(move |why| (it, why)))
         .map(move |(it, why)| silent(it, why))
+}
+
+/// How much was filled, where that is not the whole file.
+fn of_part(it: &FillFinding) -> String {
+    match it.comparisons.first() {
+        Some(first) if it.range_bytes < first.condition.file_bytes => {
+            format!(" for{}{}", number::GLUE, number::bytes_glued(it.range_bytes as f64))
+        }
+        _ => String::new(),
+    }
 }
 
 /// The fill as a part of what a condition is called.
@@ -313,6 +341,13 @@ mod tests {
         let jobs = jobs(&twice, &[]);
         assert_eq!(jobs.len(), 2);
         assert_ne!(name(jobs[0], &jobs, &[]), name(jobs[1], &jobs, &[]));
+    }
+
+    #[test]
+    fn the_time_of_a_fill_that_reached_a_part_of_the_file_says_so() {
+        let of =
+            |range_bytes| of_part(&FillFinding { range_bytes, ..fill(Fill::Found, vec![job(0, Fill::Found, 10)]) });
+        assert_eq!((of(1 << 20), number::plain(&of(1 << 19))), (String::new(), " for 512 KiB".into()));
     }
 
     #[test]

@@ -430,7 +430,7 @@ makes! {
             id, condition, baseline, arm, baseline_ns_per_op, arm_ns_per_op, speedup, verdict, answer_of, minor_faults,
             system_ns_per_fault,
         }
-        Refill { id, fill, elapsed_ns, condition, arm, now_arm, now_ns_per_op, then_ns_per_op, ops, passes }
+        Refill { id, fill, elapsed_ns, filled_bytes, condition, arm, now_arm, now_ns_per_op, then_ns_per_op, ops, passes }
         Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict }
         MapLine {
             id, condition, winner, winner_cell, ties, tie_cells, not_told_apart, not_told_apart_cells, same_work,

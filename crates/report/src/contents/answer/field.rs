@@ -93,7 +93,7 @@ impl Field {
             Standing::Same => "=".into(),
             Standing::Tied { arms } => arms.join(&format!("{GLUE}={GLUE}")),
             Standing::Unbeaten { arm } => format!("{arm}{GLUE}≥"),
-            Standing::Undecided { up_to: Some(up_to) } => format!("?{GLUE}≤{}", times(*up_to)),
+            Standing::Undecided { up_to: Some(up_to) } => format!("?{GLUE}≤{}", times_at_most(*up_to)),
             Standing::Undecided { up_to: None } => "?".into(),
             Standing::NotComparable => "≠".into(),
         };
@@ -116,6 +116,13 @@ impl Field {
 /// `1.6x`, `15x`: more digits do not help to choose.
 pub(super) fn times(ratio: f64) -> String {
     if ratio < 9.95 { format!("{ratio:.1}x") } else { format!("{}x", number::count(ratio.round())) }
+}
+
+/// A bound, which may not be rounded down.
+pub(super) fn times_at_most(ratio: f64) -> String {
+    // 1.1 has a tenth and an error of representation.
+    let up = |it: f64| (it - 1e-9).ceil();
+    times(if ratio <= 9.9 { up(ratio * 10.0) / 10.0 } else { up(ratio) })
 }
 
 fn standing(line: &MapLine, record: &Record, findings: &Findings, names: &Names) -> Standing {
@@ -191,4 +198,18 @@ pub(super) fn depths<'f>(fields: impl Iterator<Item = &'f Field>) -> Option<Stri
     let depths: BTreeSet<u32> = fields.filter_map(depth).collect();
     let depths: Vec<String> = depths.into_iter().map(|it| number::count(it.into())).collect();
     (!depths.is_empty()).then(|| joined(&depths, "or"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_never_rounded_below_what_it_bounds() {
+        for (ratio, says) in
+            [(1.01, "1.1x"), (1.1, "1.1x"), (1.14, "1.2x"), (9.91, "10x"), (9.97, "10x"), (14.4, "15x")]
+        {
+            assert_eq!(times_at_most(ratio), says);
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schema::{Names, Workload, unit_cost::BreakEven};
 
 use super::{
-    field::{Field, Standing, depths, times},
+    field::{Field, Standing, depths, times, times_at_most},
     place::{size, size_of, work},
 };
 use crate::{
@@ -104,7 +104,7 @@ fn groups(fields: &[(u64, Option<&Field>)], size: impl Fn(u64) -> String) -> Vec
                 });
                 // Of several, all are within the largest.
                 let most = up_to.collect::<Option<Vec<f64>>>().and_then(|it| it.into_iter().max_by(f64::total_cmp));
-                most.map_or("undecided".into(), |most| format!("undecided within {}", times(most)))
+                most.map_or("undecided".into(), |most| format!("undecided within {}", times_at_most(most)))
             }
             Standing::NotComparable => "not comparable".into(),
         };
