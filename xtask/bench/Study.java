@@ -7,14 +7,17 @@
  *   METHOD    stream (FileInputStream), channel (FileChannel, direct buffer), heap (FileChannel, heap buffer),
  *             mapped (bulk get), get (byte by byte); writing: channel, mapped
  *   WORK      scan or overwrite: OPS blocks in ascending order (0: the whole file)
- *   WARM      another file, for passes of half a second before the clock starts: the loops are compiled by then
+ *   WARM      another file of a block or more, for passes of half a second before the clock starts: the loops are compiled by
+ *             then, and what is copied to is in a cache, as in the study (the first copies of 64 MiB take a third longer)
  *   CONSUME   copy (into memory of the program's own), lines, touch (one byte every 4096)
  *
- * It leaves the page cache as it is: fill.c brings the file there. The time is from open to close; a mapping is unmapped by
- * the collector, after the clock.
+ * It leaves the page cache as it is: fill.c brings the file there. The time is from open to close, and a mapping is unmapped in
+ * it: left to the collector, it would be paid for after the clock.
  */
 import java.io.FileInputStream;
 import java.io.IOException;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.FileChannel;
@@ -23,7 +26,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
 public class Study {
-    static final int WARM_MS = 500;
+    static final int WARM_MS = 500, WARM_BYTES = 4 << 20;
 
     final String method, consume;
     final int block;
@@ -50,7 +53,8 @@ public class Study {
         long ops = Long.parseLong(args[4]);
         boolean writes = work.equals("overwrite");
         long until = System.nanoTime() + WARM_MS * 1_000_000L, check = 0;
-        while (System.nanoTime() < until) check += writes ? study.overwrite(warm, 0) : study.scan(warm, 0);
+        long ofWarm = Math.max(1, WARM_BYTES / study.block);
+        while (System.nanoTime() < until) check += writes ? study.overwrite(warm, ofWarm) : study.scan(warm, ofWarm);
         long begun = System.nanoTime();
         check += writes ? study.overwrite(file, ops) : study.scan(file, ops);
         long ns = System.nanoTime() - begun;
@@ -70,6 +74,7 @@ public class Study {
             if (method.equals("mapped") || method.equals("get")) {
                 MappedByteBuffer map = channel.map(MapMode.READ_ONLY, 0, blocks * block);
                 for (long i = 0; i < blocks; i++) check += fromMapping(map);
+                unmap(map);
                 return check;
             }
             ByteBuffer buffer = method.equals("heap") ? heap : direct;
@@ -80,6 +85,25 @@ public class Study {
                 check += buffer.hasArray() ? take(array(buffer), buffer.limit()) : take(buffer);
             }
             return check;
+        }
+    }
+
+    private static Object unsafe;
+    private static Method cleaner;
+
+    /** Looked up in the warm-up. */
+    static void unmap(MappedByteBuffer map) {
+        try {
+            if (cleaner == null) {
+                Class<?> type = Class.forName("sun.misc.Unsafe");
+                Field field = type.getDeclaredField("theUnsafe");
+                field.setAccessible(true);
+                unsafe = field.get(null);
+                cleaner = type.getMethod("invokeCleaner", ByteBuffer.class);
+            }
+            cleaner.invoke(unsafe, map);
+        } catch (ReflectiveOperationException error) {
+            throw new IllegalStateException(error);
         }
     }
 
@@ -151,6 +175,7 @@ public class Study {
             if (method.equals("mapped")) {
                 MappedByteBuffer map = channel.map(MapMode.READ_WRITE, 0, blocks * block);
                 for (long i = 0; i < blocks; i++) map.put(array, 0, block);
+                unmap(map);
             } else {
                 for (long i = 0; i < blocks; i++) {
                     direct.clear();

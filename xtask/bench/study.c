@@ -63,8 +63,10 @@ __attribute__((noinline)) static uint64_t lines(const unsigned char *bytes, size
     return total;
 }
 
+/* (byte + 5) % 250, without a division: compilers make from 2 to 32 us of 64 KiB of that (LLVM; gcc -O3 9, -O2 32), and a study
+ * about system calls is not about those. */
 __attribute__((noinline)) static void change(unsigned char *bytes, size_t length) {
-    for (size_t i = 0; i < length; i++) bytes[i] = (bytes[i] + 5) % 250;
+    for (size_t i = 0; i < length; i++) bytes[i] = bytes[i] < 245 ? bytes[i] + 5 : bytes[i] - 245;
 }
 
 enum consume { SUM, COPY, LINES };

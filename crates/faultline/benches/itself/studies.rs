@@ -27,8 +27,8 @@ const PAIRS_OF_SLOW: usize = 3;
 const TOLERANCE: f64 = 1.2;
 /// Faults of the program's own code and stack while it reads what is mapped already.
 const OWN_FAULTS: u64 = 8;
-/// What a Java worker warms up over, in bytes.
-const WARM_BYTES: u64 = 4 << 20;
+/// What a Java program warms up over, in bytes: a block of the largest.
+const WARM_BYTES: u64 = 64 << 20;
 /// What a worker has beside the page cache that it may use, as the tool has it.
 const BESIDE_BYTES: u64 = 8 << 20;
 
