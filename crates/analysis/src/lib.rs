@@ -12,6 +12,7 @@ mod claims;
 mod commands;
 mod compare;
 mod cost;
+mod gains;
 mod measured;
 mod several;
 pub mod stats;

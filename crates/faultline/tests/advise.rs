@@ -1,9 +1,9 @@
 //! `faultline advise`: a command's accesses replayed beside the command, from a trace that is there and by recording it.
 
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use schema::{
-    Fill, State, Workload,
+    Fill, Skip, State, Workload,
     advice::{AdviceReason, AdviceVerdict},
     advised::{Advised, Group, Reach},
     findings::Document,
@@ -213,6 +213,27 @@ fn a_command_that_fails_is_advised_nothing() {
     assert!(document.record.samples.is_empty(), "replays say nothing of it");
     let is_lost = |it: &AdviceReason| matches!(it, AdviceReason::NotMeasured { .. });
     assert!(document.findings.advice.iter().all(|it| it.because.iter().all(is_lost)));
+}
+
+#[test]
+fn a_start_that_cannot_be_had_takes_no_other_one_with_it_and_is_no_failure() {
+    let place = Path::new("/dev/shm");
+    if !sys::mount::file_system(place).is_ok_and(|it| it.kind == "tmpfs") || lab::Target::unnamed(place, 4096).is_err()
+    {
+        return println!("skipped: no tmpfs at /dev/shm that can be written to");
+    }
+    let sandbox = Sandbox::on(place);
+    let (file, trace) = imported(&sandbox);
+    let output = advise(&sandbox, &["--trace", &trace, &file], &["cksum", &file]);
+    assert_ne!(output.status.code(), Some(1));
+    let document = output.document();
+    let state = |it: &schema::record::Cell| document.record.conditions[it.condition].state;
+    let cells = &document.record.cells;
+    let is_impossible = |it: &schema::record::Cell| matches!(it.skipped, Some(Skip::Impossible(_)));
+    assert!(cells.iter().filter(|it| state(it) == State::Cold && it.arm.is_command()).all(is_impossible));
+    let cached = cells.iter().position(|it| state(it) == State::Cached && it.arm.is_command()).unwrap();
+    assert!(cells[cached].skipped.is_none(), "{:?}", cells[cached].skipped);
+    assert!(document.record.samples.iter().any(|it| it.cell == cached));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConditionId, Fill, State, estimate::Estimate, reason::Reason};
+use crate::{ConditionId, Consume, Fill, State, estimate::Estimate, reason::Reason};
 
 /// About one file, one state and one fill.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,6 +24,9 @@ pub struct Advice {
     pub code: AdviceCode,
     pub effort: Option<Effort>,
     pub grade: Option<Grade>,
+    /// What the replays look at that `io` and `program` are of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consume: Option<Consume>,
     /// How many times less the accesses to the file take, and the whole program.
     pub io: Option<Estimate>,
     pub program: Option<Estimate>,
@@ -288,9 +291,12 @@ pub enum AdviceReason {
 #[serde(rename_all = "kebab-case")]
 pub enum Settles {
     LargerBudget,
+    /// Than so many; something else than the budget ended them.
+    MoreRounds {
+        made: u32,
+    },
     /// Of the program, if it has one.
     Switch,
-    BothStates,
     WithoutOnce,
     /// Of its pages.
     ExactRecording,
@@ -378,6 +384,8 @@ pub struct AdviceOption {
     pub code: AdviceCode,
     pub effort: Effort,
     pub grade: Grade,
+    /// What these replays look at.
+    pub consume: Consume,
     /// What the replay takes of what was recorded, of which `io` is the gain: it may look at less of the bytes than the one that
     /// is gone by first.
     #[serde(default)]
@@ -400,7 +408,11 @@ pub struct Switched {
     pub real: Option<Estimate>,
     /// The arm that reaches the file as the switched program was seen to; without one there is no prediction.
     pub like: Option<String>,
+    /// By the replays that speak least for it.
     pub predicted: Option<Estimate>,
+    /// By those that look at more or less of the bytes and speak most for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_at_most: Option<Estimate>,
     /// Why there is no number.
     #[serde(rename = "reason_data", default)]
     pub reason: Option<Reason>,

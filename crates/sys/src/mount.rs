@@ -149,6 +149,12 @@ fn unescaped(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Whether the kernel makes a file's content up as it is read, by its path alone: devices, and what procfs and sysfs show. Files
+/// in shared memory are files.
+pub fn is_made_up(path: &str) -> bool {
+    ["/dev/", "/proc/", "/sys/"].iter().any(|it| path.starts_with(it)) && !path.starts_with("/dev/shm/")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +164,12 @@ mod tests {
 30 22 0:26 / /dev/shm rw,nosuid - tmpfs tmpfs rw,size=1024k
 31 22 0:27 / /mnt/my\\040disk rw - btrfs /dev/loop0 rw,space_cache
 ";
+
+    #[test]
+    fn shared_memory_has_files_and_devices_have_none() {
+        assert!(["/dev/null", "/proc/self/maps", "/sys/kernel"].into_iter().all(is_made_up));
+        assert!(!["/dev/shm/file", "/device", "/data/dev/file"].into_iter().any(is_made_up));
+    }
 
     #[test]
     fn the_longest_mount_point_that_holds_the_path_wins() {

@@ -11,7 +11,7 @@ use schema::{
     findings::Estimate,
 };
 
-use super::gains::Series;
+use crate::gains::Series;
 use crate::{
     measured::{Cell, Run},
     stats::{self, SortedValues},
@@ -98,7 +98,12 @@ impl Checked {
     /// Of what the program has of what it was checked by, the share that its replay has; all of it where that was looked at from
     /// both sides.
     pub(super) fn part(&self) -> Option<f64> {
-        let part = if self.by.is_one_sided() { 1.0 + self.off()? } else { 1.0 };
+        let part = match self.by.is_one_sided() {
+            true => 1.0 + self.off()?,
+            // What is not the program says nothing of it.
+            false if !self.passed() => return None,
+            false => 1.0,
+        };
         (part > 0.0).then_some(part.min(1.0))
     }
 

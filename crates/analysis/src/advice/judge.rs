@@ -1,7 +1,7 @@
 //! From gains to a verdict.
 
 use schema::{
-    Arm, State,
+    Arm, Consume,
     advice::{
         Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceVerdict, Effort, Grade, How, Settles,
         Switched, Unchecked,
@@ -10,16 +10,23 @@ use schema::{
     command::Spec,
     findings::{CommandFinding, Comparison, Estimate, Verdict},
     reason::Reason,
+    record::RoundsEnd,
 };
 
 use super::{
     Found, Program,
     check::{self, Checked},
-    gains::{Gains, Series},
     kind,
     rules::{Evidence, RULES},
 };
-use crate::{cells, commands::mechanism, compare, measured::Cell, verdict::LEAST_PAIRS};
+use crate::{
+    cells,
+    commands::mechanism,
+    compare,
+    gains::{Gains, Series},
+    measured::Cell,
+    verdict::LEAST_PAIRS,
+};
 
 /// A program that gains less is not worth changing.
 const WORTH: f64 = 1.02;
@@ -42,10 +49,16 @@ struct Candidate<'a> {
     arm: &'a Arm,
     /// By the replays that speak least for it, unless the program's own switch shows that others are what it does.
     gains: Gains,
+    /// What these replays look at.
+    consume: Consume,
+    /// By those that speak least for it.
+    least: Estimate,
     /// By those after which the program may gain most.
     widest: Estimate,
     /// By others it gains.
     elsewhere: bool,
+    /// Some replays of it, that look at more or at less, were not measured.
+    in_part: bool,
     /// How much more often it waits for the device than what was recorded, as a share of the accesses.
     more_waits: f64,
     code: AdviceCode,
@@ -61,7 +74,21 @@ impl Found<'_, '_> {
     }
 
     fn is_gain(&self, it: &Candidate) -> bool {
-        it.gains.rounds >= LEAST_PAIRS && self.is_worth_it(&it.gains.program)
+        it.gains.rounds >= LEAST_PAIRS && self.is_worth_it(&it.gains.program) && (it.switch.is_some() || !it.in_part)
+    }
+
+    /// What brings more rounds of what was compared, by what ended them.
+    fn more_rounds(&self) -> Settles {
+        let ended = &self.run.record.rounds_ended;
+        let program = self.program.as_ref().map(|it| it.now.entry.condition);
+        let mut ends = [Some(self.view().id.condition_index), program].into_iter().flatten();
+        match ends.all(|it| ended.get(&it).is_some_and(|it| *it != RoundsEnd::Budget)) {
+            true => {
+                let made = self.view().recorded.passes.iter().map(|it| it.round + 1).max().unwrap_or(0);
+                Settles::MoreRounds { made }
+            }
+            false => Settles::LargerBudget,
+        }
     }
 }
 
@@ -102,7 +129,6 @@ pub(super) fn judge(
     };
     Advice {
         verdict: AdviceVerdict::Switch,
-        to: switched.like,
         code: AdviceCode::Unknown,
         effort: Some(Effort::E0),
         grade: Some(Grade::A),
@@ -112,7 +138,9 @@ pub(super) fn judge(
         how: Some(How::Switch { line: switched.line }),
         caveats: vec![AdviceCaveat::ThisMachine],
         settles: None,
-        also: predicted.into_iter().chain(advice.also).collect(),
+        also: predicted.into_iter().chain(advice.also).filter(|it| Some(&it.to) != switched.like.as_ref()).collect(),
+        to: switched.like,
+        consume: None,
         ..advice
     }
 }
@@ -124,6 +152,7 @@ fn as_option(of: &Advice) -> Option<AdviceOption> {
         code: of.code,
         effort: of.effort?,
         grade: of.grade?,
+        consume: of.consume?,
         io_ns: of.io_ns,
         io: of.io?,
         program: of.program?,
@@ -150,6 +179,7 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
         code: AdviceCode::Unknown,
         effort: None,
         grade: None,
+        consume: None,
         io: None,
         program: None,
         because: Vec::new(),
@@ -168,8 +198,12 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     if let Some(program) = &found.program {
         advice.switched = program.switches.iter().map(|it| switched(found, program, it, &all)).collect();
     }
-    let open =
-        |advice: Advice, (because, settles): Open| Advice { because: vec![because], settles: Some(settles), ..advice };
+    let open = |advice: Advice, (because, settles): Open| {
+        // One that was measured is not asked for again.
+        let was_measured = settles == Settles::Switch && advice.switched.iter().any(|it| it.real.is_some());
+        let settles = if was_measured { Settles::Reason } else { settles };
+        Advice { because: vec![because], settles: Some(settles), ..advice }
+    };
     if let Err(why) = known {
         return open(advice, why);
     }
@@ -213,6 +247,7 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
                 code: chosen.code,
                 effort: Some(chosen.effort),
                 grade: Some(chosen.grade),
+                consume: Some(chosen.consume),
                 io_ns: chosen.io_ns,
                 io: Some(chosen.io),
                 program: Some(chosen.program),
@@ -236,25 +271,48 @@ fn without_gain(found: &Found, advice: Advice, all: &[Candidate]) -> Advice {
         settles: Some(settles),
         ..advice.clone()
     };
-    let Some(most) = all.iter().max_by(|a, b| a.widest.ci_high.total_cmp(&b.widest.ci_high)) else {
+    // That the program gains nothing by its own switch to an arm is known without its replay.
+    let measured = |it: &Candidate| {
+        let of_arm = advice.switched.iter().filter(|switched| switched.like.as_ref() == Some(&it.arm.name));
+        let most = of_arm.filter_map(|it| it.real).reduce(|a, b| if a.ci_high > b.ci_high { a } else { b });
+        most.filter(|it| !found.is_worth_it(it))
+    };
+    let gains = |it: &Candidate| measured(it).unwrap_or(it.widest);
+    let Some(most) = all.iter().max_by(|a, b| gains(a).ci_high.total_cmp(&gains(b).ci_high)) else {
         let reason = cells::finding(found.run, found.view().recorded).reasons.into_iter().next();
-        return open(AdviceReason::NotMeasured { reason: reason.unwrap_or(Reason::NoPass) }, Settles::LargerBudget);
+        return open(AdviceReason::NotMeasured { reason: reason.unwrap_or(Reason::NoPass) }, found.more_rounds());
     };
     if let Some(few) = all.iter().map(|it| it.gains.rounds).min().filter(|&it| it < LEAST_PAIRS) {
-        return open(AdviceReason::TooFewRounds { rounds: few, least: LEAST_PAIRS }, Settles::LargerBudget);
+        return open(AdviceReason::TooFewRounds { rounds: few, least: LEAST_PAIRS }, found.more_rounds());
     }
-    let Estimate { ci_low, ci_high, .. } = most.widest;
+    let Estimate { ci_low, ci_high, .. } = gains(most);
     if ci_high < WORTH {
+        // A rule speaks for it, so that the others say nothing of it.
+        if let Some(reason) = unmeasured(found) {
+            return open(AdviceReason::NotMeasured { reason }, Settles::Reason);
+        }
         return no_difference(advice, AdviceReason::BestGains { arm: most.arm.name.clone(), most: ci_high });
     }
-    match most.elsewhere {
+    match most.elsewhere && measured(most).is_none() {
         true => open(AdviceReason::DependsOnUse { arm: most.arm.name.clone() }, Settles::Switch),
         false if ci_low > 1.0 && ci_low <= 1.0 + found.noise => {
             let (arm, times) = (most.arm.name.clone(), 1.0 + found.noise);
-            open(AdviceReason::WithinNoise { arm, ci_low, ci_high, times }, Settles::LargerBudget)
+            open(AdviceReason::WithinNoise { arm, ci_low, ci_high, times }, found.more_rounds())
         }
-        false => open(AdviceReason::Open { arm: most.arm.name.clone(), ci_low, ci_high }, Settles::LargerBudget),
+        false => open(AdviceReason::Open { arm: most.arm.name.clone(), ci_low, ci_high }, found.more_rounds()),
     }
+}
+
+/// Why an arm that a rule speaks for has no pass.
+fn unmeasured(found: &Found) -> Option<Reason> {
+    let evidence = evidence(found)?;
+    let fired: Vec<_> = RULES.iter().filter(|rule| (rule.fires)(&evidence).is_some()).collect();
+    let without = |arm: &Arm| found.views.iter().all(|view| view.arm(arm).is_none_or(|it| it.passes.is_empty()));
+    let is_asked_for =
+        |arm: &Arm| !kind::is_in_advance(arm) && fired.iter().any(|rule| (rule.proposes)(&evidence, arm));
+    let cell = found.view().arms.iter().find(|it| without(it.arm()) && is_asked_for(it.arm()))?;
+    let reason = cells::finding(found.run, cell).reasons.into_iter().next().unwrap_or(Reason::NoPass);
+    Some(reason.of(found.run.name(cell.arm())))
 }
 
 fn no_difference(advice: Advice, because: AdviceReason) -> Advice {
@@ -304,8 +362,7 @@ fn is_known(found: &Found) -> Result<(), Open> {
 fn is_checked(found: &Found, checked: Option<&Checked>) -> Result<(), Open> {
     let Some(checked) = checked else { return Err((AdviceReason::RanOnce, Settles::WithoutOnce)) };
     let settles = |why: &Unchecked| match why {
-        Unchecked::NeedsBothStates if !found.advised.states.contains(&State::Cached) => Settles::BothStates,
-        // Both were asked for, and there was no time for one.
+        // Both are measured always, and there was no time for one.
         Unchecked::NeedsBothStates => Settles::LargerBudget,
         Unchecked::NoColdTime => Settles::Switch,
         Unchecked::NoReading => Settles::Reason,
@@ -314,7 +371,7 @@ fn is_checked(found: &Found, checked: Option<&Checked>) -> Result<(), Open> {
         Err(why) => Err((AdviceReason::NotChecked { why: why.clone() }, settles(why))),
         Ok(_) if !checked.passed() => {
             let off = checked.off().unwrap_or(0.0);
-            let settles = if checked.is_open() { Settles::LargerBudget } else { Settles::Switch };
+            let settles = if checked.is_open() { found.more_rounds() } else { Settles::Switch };
             Err((AdviceReason::SelfCheckFailed { off, most: check::MOST }, settles))
         }
         Ok(_) => Ok(()),
@@ -330,19 +387,22 @@ fn hardly_longer(found: &Found) -> Option<f64> {
     (most <= SMALL_SHARE).then_some(most)
 }
 
-fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
-    let Some(program) = &found.program else { return Vec::new() };
-    let recorded = found.recorded();
-    let brought_in_bytes = found.view().recorded.count("device_read_bytes");
-    let evidence = Evidence {
+/// What rules look at; nothing where the command was left alone.
+fn evidence<'e>(found: &'e Found) -> Option<Evidence<'e>> {
+    Some(Evidence {
         state: found.start.state,
-        recorded,
+        recorded: found.recorded(),
         pattern: &found.advised.pattern,
         group: found.advised.group.as_ref(),
-        brought_in_bytes,
+        brought_in_bytes: found.view().recorded.count("device_read_bytes"),
         memory_bytes: found.run.record.environment.cache_memory_bytes(),
-        seen: found.seen(program.now),
-    };
+        seen: found.seen(found.program.as_ref()?.now),
+    })
+}
+
+fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
+    let Some((program, evidence)) = found.program.as_ref().zip(evidence(found)) else { return Vec::new() };
+    let recorded = found.recorded();
     let fired: Vec<_> = RULES.iter().filter_map(|rule| Some((rule, (rule.fires)(&evidence)?))).collect();
     let candidate = |cell: &&Cell<'a>| {
         let arm = cell.arm();
@@ -350,20 +410,25 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
         let more_waits = more_waits(found.view(), cell);
         let own_ns = SLOWER_AFTER_WAITS * without_file.unwrap_or(0.0) * more_waits;
         let gains = |view: &super::View| {
-            Gains::of([&program.times, &view.times, &Series::of(view.arm(arm))], without_file, own_ns)
+            let times = [&program.times, &view.times, &Series::of(view.arm(arm))];
+            Some((view.consume, Gains::of(times, without_file, own_ns)?))
         };
-        let all: Vec<Gains> = found.views.iter().filter_map(gains).collect();
-        let least = all.iter().min_by(|a, b| a.program.median.total_cmp(&b.program.median)).copied()?;
+        let all: Vec<(Consume, Gains)> = found.views.iter().filter_map(gains).collect();
+        let least = all.iter().min_by(|a, b| a.1.program.median.total_cmp(&b.1.program.median)).copied()?;
         let switches = program.switches.iter().filter_map(|it| does_the_same(found, it, arm));
         let switch = of_most(switches, |it| Some(it.1));
         // How much the program looks at of each access is not known; that its own switch gains shows it.
-        let shown = all.iter().filter(|_| switch.is_some()).find(|it| found.is_worth_it(&it.program)).copied();
+        let shown = all.iter().filter(|_| switch.is_some()).find(|it| found.is_worth_it(&it.1.program)).copied();
+        let (consume, gains) = shown.unwrap_or(least);
         let rule = fired.iter().find(|(rule, _)| (rule.proposes)(&evidence, arm));
         Some(Candidate {
             arm,
-            gains: shown.unwrap_or(least),
-            widest: all.iter().map(|it| it.program).max_by(|a, b| a.ci_high.total_cmp(&b.ci_high))?,
-            elsewhere: all.iter().any(|it| found.is_worth_it(&it.program)),
+            gains,
+            consume,
+            least: least.1.program,
+            widest: all.iter().map(|it| it.1.program).max_by(|a, b| a.ci_high.total_cmp(&b.ci_high))?,
+            elsewhere: all.iter().any(|it| found.is_worth_it(&it.1.program)),
+            in_part: all.len() < found.views.len(),
             more_waits,
             code: rule.map_or(AdviceCode::Unknown, |it| it.0.code),
             because: rule.map_or(AdviceReason::ReplayAlone, |it| it.1.clone()),
@@ -410,7 +475,7 @@ fn like<'a>(found: &Found<'_, 'a>, switch: &Cell) -> Option<&'a Arm> {
 fn switched(found: &Found, program: &Program, cell: &Cell, all: &[Candidate]) -> Switched {
     let real = compare::compare(found.run, program.now, cell);
     let like = like(found, cell);
-    let predicted = like.and_then(|arm| all.iter().find(|it| it.arm == arm)).map(|it| it.gains.program);
+    let candidate = like.and_then(|arm| all.iter().find(|it| it.arm == arm));
     let gain = measured_gain(&real);
     Switched {
         arm: cell.arm().name.clone(),
@@ -419,15 +484,16 @@ fn switched(found: &Found, program: &Program, cell: &Cell, all: &[Candidate]) ->
         ns: Series::of([cell]).middle(),
         real: gain,
         like: like.map(|it| it.name.clone()),
-        predicted,
+        predicted: candidate.map(|it| it.least),
+        predicted_at_most: candidate.map(|it| it.widest).filter(|it| candidate.is_some_and(|of| of.least != *it)),
         reason: real.reason.filter(|_| gain.is_none()),
     }
 }
 
-/// What a switch gains is more or less than predicted, beyond what a replay may be off.
+/// What a switch gains is more or less than predicted, however much the program looks at, beyond what a replay may be off.
 fn is_apart(it: &Switched) -> bool {
-    let Some((real, predicted)) = it.real.zip(it.predicted) else { return false };
-    is_less(real, predicted) || is_less(predicted, real)
+    let Some((real, least)) = it.real.zip(it.predicted) else { return false };
+    is_less(real, least) || is_less(it.predicted_at_most.unwrap_or(least), real)
 }
 
 fn is_less(a: Estimate, b: Estimate) -> bool {
@@ -447,7 +513,7 @@ fn unconfirmed(found: &Found, switched: &[Switched], options: &[(AdviceOption, &
             true => (AdviceReason::SwitchContradicts { arm, predicted, real: real.median }, Settles::Reason),
             false => {
                 let Estimate { ci_low, ci_high, .. } = real;
-                (AdviceReason::SwitchOpen { arm, predicted, ci_low, ci_high }, Settles::LargerBudget)
+                (AdviceReason::SwitchOpen { arm, predicted, ci_low, ci_high }, found.more_rounds())
             }
         };
         Some((option.to.clone(), why))
@@ -471,7 +537,8 @@ fn option(recorded: &Arm, it: &Candidate, grade: Grade) -> AdviceOption {
         None => (effort, grade, how, it.gains.program),
     };
     let Gains { io_ns, io, .. } = it.gains;
-    AdviceOption { to: it.arm.name.clone(), code: it.code, effort, grade, io_ns: Some(io_ns), io, program, how }
+    let (to, consume) = (it.arm.name.clone(), it.consume);
+    AdviceOption { to, code: it.code, effort, grade, consume, io_ns: Some(io_ns), io, program, how }
 }
 
 /// The least effort among those that are not proved to gain less than the best; of several the plainest that a rule explains.

@@ -3,7 +3,6 @@
 //! time they do; replays say what another method gains; the gain is that of the whole program.
 
 mod check;
-mod gains;
 mod judge;
 mod kind;
 mod rules;
@@ -24,8 +23,8 @@ use crate::{
     measured::{Cell, Run},
 };
 
+use crate::gains::Series;
 use check::Checked;
-use gains::Series;
 pub use kind::arm_of;
 
 /// For each state and each fill that was asked about: what to change, and whether the replay is the program.

@@ -4,13 +4,15 @@
 //! is narrow enough does not look at which side it lies on.
 
 use schema::{
-    Record,
+    Condition, Record,
     experiment::{Claim, Metric},
     findings::Estimate,
+    record,
 };
 
 use super::metric;
 use crate::{
+    gains::{Gains, Series},
     measured::{Cell, Run},
     stats,
     verdict::MARGIN,
@@ -38,7 +40,20 @@ pub fn is_precise(record: &Record, cell: usize) -> bool {
         .filter_map(|(one, other)| Some(one.ns_per_op()? / other.ns_per_op()?))
         .collect();
     let Some(speedup) = stats::median_of_positive(ratios) else { return false };
-    is_narrow(speedup) && claims_are_precise(record, condition, cell)
+    is_narrow(speedup) && claims_are_precise(record, condition, cell) && gain_is_precise(record, &baseline, &arm)
+}
+
+/// Of replays: what the program gains, as far as that can be told while rounds are made.
+fn gain_is_precise(record: &Record, recorded: &Cell, arm: &Cell) -> bool {
+    let from = |it: &Condition| (it.state, it.fill());
+    let is_program = |it: &record::Cell| {
+        it.arm.is_command() && it.baseline && !it.control && from(&record.conditions[it.condition]) == from(arm.own)
+    };
+    let program = record.cells.iter().position(is_program).filter(|_| record.advised.is_some());
+    let Some(program) = program.and_then(|it| of(record, it)).filter(|_| !arm.arm().is_command()) else { return true };
+    let [program, recorded, arm] = [&program, recorded, arm].map(|it| Series::of([it]));
+    // A replay that takes longer than its program gains nothing, however many rounds there are.
+    Gains::of([&program, &recorded, &arm], None, 0.0).is_none_or(|it| is_narrow(it.program))
 }
 
 fn is_narrow(speedup: Estimate) -> bool {

@@ -1,7 +1,7 @@
 //! Executions of a command beside replays of what it did, with known times: what is to be changed follows from them.
 
 use schema::{
-    Arm, Condition, Consume, Fill, Reading, State, Workload,
+    Arm, Condition, Consume, Fill, Reading, Record, Skip, State, Workload,
     advice::{
         Advice, AdviceCaveat, AdviceCode, AdviceReason, AdviceVerdict, CheckedBy, Effort, Grade, How, Settles,
         Unchecked,
@@ -11,6 +11,7 @@ use schema::{
     counted::Bin,
     findings::Findings,
     observation::{Access, MappingCount, Means, Observation, Observed},
+    record::{self, Outcome, RoundsEnd},
     trace::Traced,
 };
 
@@ -643,7 +644,57 @@ fn where_it_depends_on_how_much_is_looked_at_only_the_programs_own_switch_tells(
     assert_eq!(cached.to.as_deref(), Some("native/mmap"));
     plan.switch = Some(([100.0, 9.5], maps()));
     let [_, cached] = plan.advice();
-    assert_eq!(cached.verdict, AdviceVerdict::Unknown, "its switch gains nothing");
+    assert_eq!(cached.verdict, AdviceVerdict::NoDifference, "its switch gains nothing: {:?}", cached.because);
+    let [switched] = &cached.switched[..] else { panic!("one switch") };
+    let [least, most] = [switched.predicted, switched.predicted_at_most].map(|it| it.unwrap().median);
+    assert!(least < 1.02 && most > 1.2, "by how much is looked at: {least} to {most}");
+}
+
+#[test]
+fn rounds_go_on_until_the_gain_of_the_program_is_known() {
+    let mut record = mapped_points().lab().record;
+    let find = |record: &Record, is: &dyn Fn(&record::Cell) -> bool| {
+        let is_cold = |it: &&record::Cell| record.conditions[it.condition].state == State::Cold && !it.control;
+        record.cells.iter().position(|it| is_cold(&it) && is(it)).unwrap()
+    };
+    let arm = find(&record, &|it| it.arm.name == "native/pread");
+    let program = find(&record, &|it| it.arm.is_command() && it.baseline);
+    assert!(analysis::is_precise(&record, arm));
+    for sample in record.samples.iter_mut().filter(|it| it.cell == program) {
+        let Outcome::Ok { phases, .. } = &mut sample.outcome else { panic!("{sample:?}") };
+        phases.work_ns += phases.work_ns / 3 * u64::from(sample.round % 3);
+    }
+    assert!(!analysis::is_precise(&record, arm));
+    assert!(analysis::is_precise(&record, program));
+}
+
+#[test]
+fn nothing_is_kept_because_of_an_arm_that_a_rule_speaks_for_and_that_was_not_measured() {
+    let mut plan = mapped_points();
+    plan.replays = vec![("mmap", [77.0, 0.4]), ("pread", [29.0, 0.9]), ("mmap+sequential", [77.0, 0.4])];
+    let mut record = plan.lab().record;
+    let of_arm = |record: &Record, cell: usize| record.cells[cell].arm.name == "native/pread";
+    let without: Vec<usize> = (0..record.cells.len()).filter(|it| of_arm(&record, *it)).collect();
+    record.samples.retain(|it| !without.contains(&it.cell));
+    without.iter().for_each(|it| record.cells[*it].skipped = Some(Skip::Unavailable("no".into())));
+    let cold = &analysis::analyze(&record).advice[0];
+    assert_eq!(cold.verdict, AdviceVerdict::Unknown);
+    assert!(matches!(cold.because[..], [AdviceReason::NotMeasured { .. }]), "{:?}", cold.because);
+}
+
+#[test]
+fn what_the_budget_did_not_end_asks_for_rounds_and_not_for_a_larger_budget() {
+    let mut plan = mapped_points();
+    plan.replays = vec![("mmap", [77.0, 0.4]), ("pread", [75.5, 0.9])];
+    let mut record = plan.lab().record;
+    let ends = |record: &mut Record, end| {
+        record.rounds_ended = (0..record.conditions.len()).map(|it| (it, end)).collect();
+    };
+    ends(&mut record, RoundsEnd::Most);
+    let made = record.samples.iter().map(|it| it.round + 1).max().unwrap();
+    assert_eq!(analysis::analyze(&record).advice[0].settles, Some(Settles::MoreRounds { made }));
+    ends(&mut record, RoundsEnd::Budget);
+    assert_eq!(analysis::analyze(&record).advice[0].settles, Some(Settles::LargerBudget));
 }
 
 #[test]
@@ -749,7 +800,7 @@ fn one_state_alone_cannot_be_checked_cold() {
     record.advised.as_mut().unwrap().states = vec![State::Cold];
     let findings = analysis::analyze(&record);
     assert_eq!(findings.advice[0].because, [AdviceReason::NotChecked { why: Unchecked::NeedsBothStates }]);
-    assert_eq!(findings.advice[0].settles, Some(Settles::BothStates));
+    assert_eq!(findings.advice[0].settles, Some(Settles::LargerBudget));
     // The other was asked for, and the budget ended before it.
     record.advised.as_mut().unwrap().states.push(State::Cached);
     assert_eq!(analysis::analyze(&record).advice[0].settles, Some(Settles::LargerBudget));

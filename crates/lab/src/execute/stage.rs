@@ -525,11 +525,19 @@ impl Bench<'_> {
         }
     }
 
-    /// Replays say something of a command that is measured beside them, and nothing of one that fails.
+    /// Replays say something of a command that is measured beside them, and nothing from a start that it cannot be measured
+    /// from.
     fn leave_replays_of_nothing(&mut self) {
-        let is_of_failing = |it: &schema::record::Cell| it.arm.is_command() && it.baseline && it.skipped.is_some();
-        if self.record.advised.is_some() && self.record.cells.iter().any(is_of_failing) {
-            self.record.cells.iter_mut().for_each(|it| it.leave_out(Skip::NothingToCompare));
+        let conditions = &self.record.conditions;
+        let start = |it: &schema::record::Cell| {
+            let condition = &conditions[it.condition];
+            (condition.state, condition.fill())
+        };
+        let is_left_out = |it: &&schema::record::Cell| it.arm.is_command() && it.baseline && it.skipped.is_some();
+        let starts: Vec<_> = self.record.cells.iter().filter(is_left_out).map(start).collect();
+        if self.record.advised.is_some() {
+            let of_these = self.record.cells.iter_mut().filter(|it| starts.contains(&start(it)));
+            of_these.for_each(|it| it.leave_out(Skip::NothingToCompare));
         }
     }
 
@@ -688,11 +696,16 @@ impl Bench<'_> {
             .filter(|&cell| !self.record.cells[cell].baseline && !(hooks.is_precise)(&self.record, cell))
             .collect();
         let has_open = |condition: usize| open.iter().any(|&cell| self.record.cells[cell].condition == condition);
+        // The gain of a replay is that of the command from the same start.
+        let start = |cell: usize| (self.condition_of(cell).state, self.condition_of(cell).fill());
+        let is_gained_by = |command: usize| open.iter().any(|&it| start(it) == start(command));
         active
             .into_iter()
             .filter(|&cell| {
                 let entry = &self.record.cells[cell];
-                open.contains(&cell) || (entry.baseline && has_open(entry.condition))
+                let is_advised = self.record.advised.is_some() && entry.arm.is_command();
+                open.contains(&cell)
+                    || (entry.baseline && (has_open(entry.condition) || is_advised && is_gained_by(cell)))
             })
             .collect()
     }

@@ -376,5 +376,5 @@ fn unescaped(path: &str) -> String {
 
 /// Not a pipe, a socket, a device, or a file that the kernel makes up.
 fn is_file(path: &str) -> bool {
-    path.starts_with('/') && !["/dev/", "/proc/", "/sys/"].iter().any(|it| path.starts_with(it))
+    path.starts_with('/') && !sys::mount::is_made_up(path)
 }

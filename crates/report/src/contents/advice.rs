@@ -1,10 +1,11 @@
 //! The first screen of `faultline advise`: the file that matters, and for each state what to change, why, and what it gains.
 
 use schema::{
-    Findings, Record,
+    Consume, Findings, Record,
     advice::{Advice, AdviceOption, AdviceVerdict},
     advised::Reach,
     arm::short,
+    distinct,
 };
 
 use super::answer;
@@ -104,7 +105,12 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
             let grade = of.grade.map(|it| format!(", grade{GLUE}{}", words::grade(it))).unwrap_or_default();
             add(
                 verdict,
-                format!("{}: {}{effort}{grade}", short(to), words::gain(of, of.io_ns, io, program)),
+                format!(
+                    "{}: {}{effort}{grade}{}",
+                    short(to),
+                    words::gain(of, of.io_ns, io, program),
+                    looks(of, of.consume)
+                ),
                 Paint::Good,
             );
             if let Some(how) = &of.how {
@@ -119,8 +125,8 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
         }
         (AdviceVerdict::NoDifference, ..) => add(verdict, "no meaningful difference".into(), Paint::Heading),
         _ => {
-            let settles = of.settles.map(crate::words::settles).unwrap_or("nothing was decided");
-            add(verdict, settles.into(), Paint::Unsure);
+            let settles = of.settles.map_or_else(|| "nothing was decided".into(), crate::words::settles);
+            add(verdict, settles, Paint::Unsure);
         }
     }
     for it in &of.switched {
@@ -138,7 +144,15 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
 
 fn option(of: &Advice, it: &AdviceOption) -> String {
     let gain = words::gain(of, it.io_ns, &it.io, &it.program);
-    format!("{}: {gain}, effort{GLUE}{:?}, grade{GLUE}{}", short(&it.to), it.effort, words::grade(it.grade))
+    let (grade, looks) = (words::grade(it.grade), looks(of, Some(it.consume)));
+    format!("{}: {gain}, effort{GLUE}{:?}, grade{GLUE}{grade}{looks}", short(&it.to), it.effort)
+}
+
+/// How much the replays of an arm look at, where those of others look at more or less: times of the two are not comparable.
+fn looks(of: &Advice, consume: Option<Consume>) -> String {
+    let options = of.also.iter().chain(&of.in_advance).map(|it| it.consume);
+    let all = distinct(of.consume.into_iter().chain(options));
+    consume.filter(|_| all.len() > 1).map_or_else(String::new, |it| format!(", {}", words::looks_at(it)))
 }
 
 /// What effort and grade mean, where something is to be changed.

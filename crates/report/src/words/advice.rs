@@ -1,7 +1,7 @@
 //! What to change about how a program reaches a file, why, and what to know before.
 
 use schema::{
-    Fill,
+    Consume, Fill,
     advice::{
         Advice, AdviceCaveat, AdviceReason, AdviceSelfCheck, AdviceVerdict, CheckedBy, Grade, How, Settles, Switched,
         Unchecked,
@@ -128,17 +128,18 @@ pub fn advice_reason(of: &AdviceReason) -> String {
     }
 }
 
-pub fn settles(of: Settles) -> &'static str {
-    match of {
+pub fn settles(of: Settles) -> String {
+    let says = match of {
+        Settles::MoreRounds { made } => return format!("more rounds may decide it: try --rounds {}", made.max(1) * 2),
         Settles::LargerBudget => "a larger --budget may decide it",
         Settles::Switch => "if the program has a switch for it, --switch measures it",
-        Settles::BothStates => "--state cold,cached shows what the file costs the program",
         Settles::WithoutOnce => "without --once the program is run again and held against the replay",
         Settles::ExactRecording => {
             "a recording with every page seen would tell: try a file of your own, a larger --exact-budget"
         }
         Settles::Reason => "it can be tried again when that is out of the way",
-    }
+    };
+    says.into()
 }
 
 pub fn unchecked(of: &Unchecked) -> &'static str {
@@ -282,12 +283,23 @@ pub(crate) fn gain(of: &Advice, io_ns: Option<Estimate>, io: &Estimate, program:
     [of_io, of_program].into_iter().flatten().collect::<Vec<String>>().join(", ")
 }
 
+pub(crate) fn looks_at(consume: Consume) -> &'static str {
+    match consume {
+        Consume::Touch => "looking at one byte of each page",
+        _ => "looking at all bytes",
+    }
+}
+
 /// A switch of the program's, and how it compares with what was predicted.
 pub(crate) fn switched(of: &Switched) -> String {
     let why = of.reason.as_ref().map(|it| format!(" ({})", reason(it))).unwrap_or_default();
     let Some(time) = of.ns.map(|it| number::duration_interval(&it)) else { return format!("not measured{why}") };
     let predicted = match (&of.like, &of.predicted) {
-        (Some(like), Some(gain)) => format!("predicted {} ({})", number::speedup_glued(gain), short(like)),
+        (Some(like), Some(gain)) => {
+            let most = of.predicted_at_most.as_ref().map(number::speedup_glued);
+            let most = most.map(|it| format!(" to {it}, by how much it looks at,")).unwrap_or_default();
+            format!("predicted {}{most} ({})", number::speedup_glued(gain), short(like))
+        }
         (Some(like), None) => format!("nothing predicted of {}", short(like)),
         (None, _) => "nothing predicted, because no arm reaches the file as it was seen to".into(),
     };

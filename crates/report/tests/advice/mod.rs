@@ -3,7 +3,7 @@
 use expect_test::expect_file;
 use report::Style;
 use schema::{
-    Condition, ConditionId, Fill, State, Workload,
+    Condition, ConditionId, Consume, Fill, State, Workload,
     advice::{
         Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceSelfCheck, AdviceVerdict, CheckedBy,
         Effort, Grade, How, Settles, Switched, Unchecked,
@@ -37,6 +37,7 @@ fn advice(index: usize, state: State) -> Advice {
         code: AdviceCode::Unknown,
         effort: None,
         grade: None,
+        consume: None,
         io: None,
         program: None,
         because: vec![],
@@ -96,6 +97,7 @@ pub(crate) fn advised() -> Run {
         code: AdviceCode::M1,
         effort,
         grade,
+        consume: Consume::Touch,
         io_ns: Some(estimate(75.4e6, 0.02)),
         io: estimate(2.69, 0.02),
         program: estimate(2.58, 0.05),
@@ -108,6 +110,7 @@ pub(crate) fn advised() -> Run {
         code: AdviceCode::M1,
         effort: Some(Effort::E0),
         grade: Some(Grade::A),
+        consume: Some(Consume::Touch),
         io: Some(estimate(2.69, 0.02)),
         program: Some(estimate(2.58, 0.05)),
         because: vec![AdviceReason::BroughtIn { bytes: 19_592.0 * 4096.0, touched_bytes: 543.0 * 4096.0 }],
@@ -127,6 +130,7 @@ pub(crate) fn advised() -> Run {
             real: Some(estimate(2.28, 0.05)),
             like: Some("native/pread".into()),
             predicted: Some(estimate(2.58, 0.05)),
+            predicted_at_most: None,
             reason: None,
         }],
         ..advice(0, State::Cold)
@@ -302,7 +306,7 @@ fn what_is_not_known_says_why_and_what_would_settle_it() {
     let mut run = advised();
     let reasons = [
         (AdviceReason::SelfCheckFailed { off: 0.38, most: 0.15 }, Settles::Switch, "38 % more"),
-        (AdviceReason::NotChecked { why: Unchecked::NoColdTime }, Settles::BothStates, "takes no longer than cached"),
+        (AdviceReason::NotChecked { why: Unchecked::NoColdTime }, Settles::Switch, "takes no longer than cached"),
         (AdviceReason::RanOnce, Settles::WithoutOnce, "--once"),
         (AdviceReason::Incomplete { coverage: 0.5 }, Settles::Reason, "50 %"),
         (AdviceReason::NotMeasured { reason: Reason::NoPass }, Settles::Reason, "no pass was made"),

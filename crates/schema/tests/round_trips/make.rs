@@ -369,11 +369,11 @@ makes! {
         schema::advised::Group { files, median_bytes, opens, touched_whole }
         OtherReached { path, bytes }
         Advice {
-            id, file, files, state, fill, verdict, to, code, effort, grade, io, program, because, how, caveats, settles, program_ns, io_ns,
+            id, file, files, state, fill, verdict, to, code, effort, grade, consume, io, program, because, how, caveats, settles, program_ns, io_ns,
             share, faster_at_most, also, in_advance, switched,
         }
-        AdviceOption { to, code, effort, grade, io_ns, io, program, how }
-        Switched { arm, line, cell, ns, real, like, predicted, reason }
+        AdviceOption { to, code, effort, grade, consume, io_ns, io, program, how }
+        Switched { arm, line, cell, ns, real, like, predicted, predicted_at_most, reason }
         AdviceSelfCheck { id, file, state, fill, by, program, replay, off, passed, why }
         Estimate { median, ci_low, ci_high }
         WithinCpuCache { id, range_bytes, cache_bytes }
@@ -575,7 +575,7 @@ makes! {
             SwitchContradicts { arm, predicted, real },
             SwitchOpen { arm, predicted, ci_low, ci_high },
         }
-        Settles { LargerBudget, Switch, BothStates, WithoutOnce, ExactRecording, Reason }
+        Settles { LargerBudget, MoreRounds { made }, Switch, WithoutOnce, ExactRecording, Reason }
         Unchecked { NeedsBothStates, NoColdTime, NoReading }
         How {
             Switch { line }, MadviseRandom, MadviseSequential, MadviseWillNeed, Populate, PlainMapping, Pread, ReadWhole, Mapping,

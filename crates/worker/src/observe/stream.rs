@@ -9,7 +9,10 @@ use schema::{
     observation::FileAccess,
     trace::{self, ACCESS_BYTES_MAX, Body, Exact, FILES_MAX, Header, Inexact, LeftOut, RecordedRun, TracedFile},
 };
-use sys::follow::{MAPPING_BYTES_MIN, Opened, TouchesSeen};
+use sys::{
+    follow::{MAPPING_BYTES_MIN, Opened, TouchesSeen},
+    mount::is_made_up,
+};
 
 use super::access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Sink, Via};
 
@@ -295,11 +298,6 @@ impl Sink for Stream {
     fn ended(&mut self, thread: i32) {
         self.threads.remove(&thread);
     }
-}
-
-/// Whether the kernel makes the content up as it is read. `trace import` leaves those out too.
-fn is_made_up(path: &str) -> bool {
-    ["/dev/", "/proc/", "/sys/"].iter().any(|it| path.starts_with(it))
 }
 
 /// What is known of the pages that were touched through the mappings of a file, and why it is not more.

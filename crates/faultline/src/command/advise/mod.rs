@@ -18,13 +18,14 @@ use lab::{
 };
 use rustix::time::{ClockId, clock_gettime};
 use schema::{
-    Arm, Consume, Experiment, Fill, State,
+    Arm, Consume, Experiment, Fill, Record, Skip, State,
     advice::AdviceReason,
     advised::{Advised, Group, Pattern, Reach},
     command::{self, Spec},
     distinct,
     experiment::TraceAsked,
     observation::{Access, Means},
+    record::Outcome,
     trace::{Exact, FileSummary, Summary, Traced, TracedFile},
 };
 
@@ -567,10 +568,16 @@ fn hinted(known: &Known, state: State, is_switched: bool) -> Vec<String> {
 }
 
 fn outcome(measured: &RunResult) -> Exit {
-    let is_lost = |it: &AdviceReason| matches!(it, AdviceReason::NotMeasured { .. });
     let advice = &measured.findings.advice;
+    let is_lost = |it: &AdviceReason| matches!(it, AdviceReason::NotMeasured { .. });
+    // A start that cannot be had, or that there was no time for, is no failure.
+    let Record { cells, samples, .. } = &measured.record;
+    let has_failed = cells.iter().any(|it| matches!(it.skipped, Some(Skip::Failed(_))))
+        || samples.iter().any(|it| !matches!(it.outcome, Outcome::Ok { .. }));
     match measured.outcome() {
-        Exit::NothingDecided if advice.iter().all(|it| it.because.iter().any(is_lost)) => Exit::EveryPassFailed,
+        Exit::NothingDecided if has_failed && advice.iter().all(|it| it.because.iter().any(is_lost)) => {
+            Exit::EveryPassFailed
+        }
         other => other,
     }
 }

@@ -24,7 +24,7 @@ impl Series {
     }
 
     #[cfg(test)]
-    pub(super) fn planted(values: &[f64]) -> Series {
+    pub(crate) fn planted(values: &[f64]) -> Series {
         Series((0..).zip(values.iter().copied()).collect())
     }
 
@@ -32,7 +32,7 @@ impl Series {
         stats::median_of_positive(self.0.values().copied())
     }
 
-    pub(super) fn beside<'s>(&'s self, other: &'s Series) -> impl Iterator<Item = (u32, f64, f64)> + 's {
+    pub(crate) fn beside<'s>(&'s self, other: &'s Series) -> impl Iterator<Item = (u32, f64, f64)> + 's {
         self.0.iter().filter_map(|(round, ns)| Some((*round, *ns, *other.0.get(round)?)))
     }
 
