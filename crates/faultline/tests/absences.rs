@@ -117,7 +117,7 @@ const ABSENCES: &[Absence] = &[
             "lab/src/scenario/write_back.rs",
             "lab/src/state/cold.rs",
             "lab/src/state/fill.rs",
-            "lab/src/target/named.rs",
+            "lab/src/target/named/mod.rs",
             "sys/src/cache.rs",
             "sys/src/folio.rs",
             "sys/src/follow/inject.rs",

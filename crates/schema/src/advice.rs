@@ -297,6 +297,8 @@ pub enum Settles {
     },
     /// Of the program, if it has one.
     Switch,
+    /// One was measured, and nothing else can be.
+    SwitchMeasured,
     WithoutOnce,
     /// Of its pages.
     ExactRecording,

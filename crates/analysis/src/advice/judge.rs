@@ -201,7 +201,7 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     let open = |advice: Advice, (because, settles): Open| {
         // One that was measured is not asked for again.
         let was_measured = settles == Settles::Switch && advice.switched.iter().any(|it| it.real.is_some());
-        let settles = if was_measured { Settles::Reason } else { settles };
+        let settles = if was_measured { Settles::SwitchMeasured } else { settles };
         Advice { because: vec![because], settles: Some(settles), ..advice }
     };
     if let Err(why) = known {

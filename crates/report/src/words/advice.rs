@@ -133,6 +133,7 @@ pub fn settles(of: Settles) -> String {
         Settles::MoreRounds { made } => return format!("more rounds may decide it: try --rounds {}", made.max(1) * 2),
         Settles::LargerBudget => "a larger --budget may decide it",
         Settles::Switch => "if the program has a switch for it, --switch measures it",
+        Settles::SwitchMeasured => "what its own switch gains is measured, and of other methods nothing is known",
         Settles::WithoutOnce => "without --once the program is run again and held against the replay",
         Settles::ExactRecording => {
             "a recording with every page seen would tell: try a file of your own, a larger --exact-budget"
@@ -297,7 +298,7 @@ pub(crate) fn switched(of: &Switched) -> String {
     let predicted = match (&of.like, &of.predicted) {
         (Some(like), Some(gain)) => {
             let most = of.predicted_at_most.as_ref().map(number::speedup_glued);
-            let most = most.map(|it| format!(" to {it}, by how much it looks at,")).unwrap_or_default();
+            let most = most.map(|it| format!(" to {it} by how much it looks at")).unwrap_or_default();
             format!("predicted {}{most} ({})", number::speedup_glued(gain), short(like))
         }
         (Some(like), None) => format!("nothing predicted of {}", short(like)),

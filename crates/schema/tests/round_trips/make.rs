@@ -575,7 +575,7 @@ makes! {
             SwitchContradicts { arm, predicted, real },
             SwitchOpen { arm, predicted, ci_low, ci_high },
         }
-        Settles { LargerBudget, MoreRounds { made }, Switch, WithoutOnce, ExactRecording, Reason }
+        Settles { LargerBudget, MoreRounds { made }, Switch, SwitchMeasured, WithoutOnce, ExactRecording, Reason }
         Unchecked { NeedsBothStates, NoColdTime, NoReading }
         How {
             Switch { line }, MadviseRandom, MadviseSequential, MadviseWillNeed, Populate, PlainMapping, Pread, ReadWhole, Mapping,
