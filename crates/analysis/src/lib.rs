@@ -23,9 +23,10 @@ mod warnings;
 use std::collections::BTreeMap;
 
 use schema::{
-    Findings, Record,
+    Findings, Record, State,
     answer::Answer,
     findings::{CellFinding, Comparison},
+    record::Resident,
 };
 
 use answers::{choice, crossover, figures, fills, map, stalls};
@@ -80,6 +81,7 @@ pub fn analyze(record: &Record) -> Findings {
     let answer = Answer { choices, causes: cost::cause::all(&map, &comparisons, accounts) };
     Findings {
         answer,
+        found: found(&run),
         fills: fills::all(record, &cells, &comparisons, &noise_floors),
         cells,
         crossovers,
@@ -104,6 +106,12 @@ pub fn analyze(record: &Record) -> Findings {
         stalls: stalls::all(record, &beats),
         beats,
     }
+}
+
+/// No pass of the state counts that begins with more or fewer.
+fn found(run: &measured::Run) -> Option<Resident> {
+    let of_state = run.cells.iter().filter(|it| it.own.state == State::AsFound);
+    of_state.flat_map(|it| &it.passes).filter_map(|it| it.resident_before).min_by_key(|it| (it.pages, it.of))
 }
 
 fn called(run: &measured::Run) -> BTreeMap<String, String> {

@@ -10,7 +10,7 @@ use schema::{
     findings::{NoiseFloor, StateNoise},
     protocol::Tally,
     reason::{Reason, Unseen},
-    record::{self, Outcome},
+    record::{self, Outcome, Resident},
     runtime::JVM,
 };
 
@@ -65,6 +65,7 @@ pub(crate) struct Pass<'a> {
     /// The file was opened and closed within the pass, and both were timed.
     pub(crate) opened: bool,
     pub(crate) tally: &'a Tally,
+    pub(crate) resident_before: Option<Resident>,
     readings: &'a BTreeMap<String, Reading<f64>>,
     pub(crate) beats: Option<&'a Beats>,
 }
@@ -148,6 +149,7 @@ impl<'a> Cell<'a> {
                     ns: phases.total_ns() as f64,
                     opened: phases.open_ns.is_some(),
                     tally,
+                    resident_before: sample.resident_before.value().copied(),
                     readings: &sample.readings,
                     beats: sample.beats.as_deref(),
                 }),

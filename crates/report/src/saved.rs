@@ -19,7 +19,7 @@ use crate::{
         words::plural,
     },
     shell,
-    words::numbers::thousands,
+    words::numbers::{in_page_cache, thousands},
 };
 
 /// As JSON, with a line feed.
@@ -150,8 +150,9 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         let options: Vec<String> = it.command.iter().map(|(key, value)| format!("{key} {value}")).collect();
         let line = it.command.get("line").map_or_else(String::new, |line| format!("`{line}`"));
         let command = [line, options.join(", ")];
+        let found = it.found.map_or(String::new(), |it| in_page_cache(it.share()));
         let place = [format!("in {}", it.target), on(&it.on.made_on()), occurrence];
-        it.comparison.iter().cloned().chain(command).chain([asked(&it.asked)]).chain(place).collect()
+        it.comparison.iter().cloned().chain(command).chain([asked(&it.asked), found]).chain(place).collect()
     };
     // Each stands beneath its arm: only those of one arm must be distinguished.
     let label = |of: &[&SavedCell]| {

@@ -6,10 +6,11 @@ use schema::{
 };
 
 use crate::layout::{
-    number::{bytes, count, duration, percent},
+    number::{bytes, count, duration, part, percent},
     text::visible,
     words::counted,
 };
+use crate::words::numbers::in_page_cache;
 
 /// Sizes that are named; the others are counted.
 const SIZES: usize = 4;
@@ -44,12 +45,6 @@ pub fn partial_trace(share: f64) -> String {
     format!("incomplete: the trace has {} of the accesses that it was to have", part(share))
 }
 
-/// Of what lacks something, however little.
-pub(crate) fn part(share: f64) -> String {
-    const NEARLY: f64 = 0.99;
-    if share > NEARLY { format!("more than {}", percent(NEARLY)) } else { percent(share) }
-}
-
 fn run(run: &RecordedRun) -> String {
     let words: Vec<String> = run.command.iter().map(|it| visible(it)).collect();
     let command = if words.is_empty() { "a command that the trace does not name".into() } else { words.join(" ") };
@@ -67,7 +62,7 @@ fn file(summary: &FileSummary, some_are_small: bool) -> String {
     let FileSummary { file, accesses, .. } = summary;
     let mut text = format!("\n{}\n", visible(&file.path));
     if let Some(whole) = file.bytes {
-        let resident = file.resident_before.map(|it| format!(", {} of it in the page cache before", percent(it)));
+        let resident = file.resident_before.map(|it| format!(", {} before", in_page_cache(it)));
         text.push_str(&format!("  {}{}\n", Bytes(whole).exact(), resident.unwrap_or_default()));
     }
     if *accesses > 0 {
@@ -273,7 +268,7 @@ mod tests {
               note: it ended with status 3
 
             /a
-              1 MiB, 25 % of it in the page cache before
+              1 MiB, 25 % of it in the page cache before
               500 accesses of 1.95 MiB together, 500 of them touches of pages in a mapping, by 2 threads
               500 distinct pages of 4 KiB (1.95 MiB); the last byte that was read ends at 1 MiB
               0.0 % begin where the one before ended
@@ -282,7 +277,7 @@ mod tests {
               advised: madvise(MADV_WILLNEED) 2 times
 
             /b
-              1 MiB, 25 % of it in the page cache before
+              1 MiB, 25 % of it in the page cache before
               mapped 2 times, 1 of them with MAP_POPULATE: the pages that were touched are not known, or not all of them: the time for it was over after 30 s; a longer --exact-budget may reach the end
               advised: madvise(MADV_WILLNEED) 2 times
 

@@ -8,6 +8,7 @@ use crate::{
     estimate::{AnswerOf, Estimate, Verdict},
     gate::Gate,
     reason::Reason,
+    record::Resident,
 };
 
 /// The first run against each of the others.
@@ -61,6 +62,10 @@ pub enum NotComparable {
         field: String,
         first: String,
         second: String,
+    },
+    /// Of the files, in the page cache before the passes of state `as-found`.
+    Found {
+        pages: [Resident; 2],
     },
     /// One name for two commands.
     Command {

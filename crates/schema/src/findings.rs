@@ -14,7 +14,7 @@ use crate::{
     line::LineSays,
     reading::Value,
     reason::{Reason, Unseen},
-    record::{FolioOrder, Reading},
+    record::{FolioOrder, Reading, Resident},
     unit_cost::Costs,
     warning::{ForkGroups, Warning},
 };
@@ -52,6 +52,9 @@ pub struct Findings {
     /// What follows from the calibration; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub costs: Option<Box<Costs>>,
+    /// Pages of the files that were in the page cache before the passes of state `as-found`: each of them begins with the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<Resident>,
     /// One line per condition: the map *state → winner → margin → why*.
     pub map: Vec<MapLine>,
     /// What follows from the map as a whole.

@@ -250,6 +250,20 @@ pub struct Resident {
     pub of: u64,
 }
 
+impl Resident {
+    /// Of the pages: what is apart by more is another start.
+    const ALIKE: f64 = 0.02;
+
+    pub fn share(&self) -> f64 {
+        self.pages as f64 / self.of.max(1) as f64
+    }
+
+    /// Whether passes that begin with either begin alike.
+    pub fn is_like(&self, other: &Resident) -> bool {
+        (self.share() - other.share()).abs() <= Resident::ALIKE
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Target {
     pub path: String,

@@ -9,6 +9,7 @@ use crate::{
     experiment::SizeAsked,
     fields::{self, Filter, Role},
     machine::{MadeOn, Origin, Whose},
+    record::Resident,
 };
 
 /// What there is, newest first.
@@ -112,6 +113,9 @@ pub struct SavedCell {
     /// The size of a pass that the experiment asked for.
     #[serde(default, skip_serializing_if = "SizeAsked::is_open")]
     pub asked: SizeAsked,
+    /// In state `as-found`: the pages that were in the page cache before its passes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<Resident>,
 }
 
 impl SavedCell {
@@ -130,6 +134,7 @@ impl SavedCell {
             target: &self.target,
             comparison: [name, variant],
             asked: self.asked,
+            found: self.found,
             under: &self.under,
             own: self.own_condition.as_ref().unwrap_or(&self.under),
         }
@@ -145,6 +150,8 @@ pub struct Series<'a> {
     /// Name and variant.
     pub comparison: [&'a str; 2],
     pub asked: SizeAsked,
+    /// As `SavedCell::found`.
+    pub found: Option<Resident>,
     pub under: &'a Condition,
     /// What the arm does.
     pub own: &'a Condition,
@@ -157,6 +164,7 @@ impl PartialEq for Series<'_> {
         };
         (self.arm, &self.command, self.target, self.comparison, self.asked)
             == (other.arm, &other.command, other.target, other.comparison, other.asked)
+            && self.found.zip(other.found).is_none_or(|(a, b)| a.is_like(&b))
             && agree(self.under, other.under)
             && agree(self.own, other.own)
     }

@@ -4,7 +4,7 @@
 use std::{cmp::Reverse, collections::BTreeMap, fmt::Display};
 
 use schema::{
-    Findings, Record, Workload,
+    Findings, Record, State, Workload,
     across::{Differs, Fact, FactSays, NotComparable, PassSize, RunComparison, SharedAnswer, SharedCell},
     experiment::Compare,
     fields::{self, Role},
@@ -25,7 +25,8 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunC
     for pair in &pairs {
         match (pair.first.filter(|it| is_measured(it)), pair.second.filter(|it| is_measured(it))) {
             (Some(a), Some(b)) => {
-                for reason in other_subject((first.0, a), (second.0, b)) {
+                let of_pair = other_subject((first.0, a), (second.0, b)).into_iter();
+                for reason in of_pair.chain(other_start(a, [first.1, second.1])) {
                     if !not_comparable.contains(&reason) {
                         not_comparable.push(reason);
                     }
@@ -210,6 +211,12 @@ fn other_subject(first: (&Record, &CellFinding), second: (&Record, &CellFinding)
         reasons.extend(other_work(first, second));
     }
     reasons
+}
+
+/// Passes of state `as-found` begin with what there was, which is not the experiment's choice.
+fn other_start(cell: &CellFinding, [first, second]: [&Findings; 2]) -> Option<NotComparable> {
+    let pages = [first.found?, second.found?];
+    (cell.does().state == State::AsFound && !pages[0].is_like(&pages[1])).then_some(NotComparable::Found { pages })
 }
 
 /// A cell whose passes did as much as those of the other run, and found the same bytes: what their tallies say otherwise.

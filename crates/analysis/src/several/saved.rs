@@ -1,23 +1,24 @@
 //! What the index of saved runs keeps of a record.
 
 use schema::{
-    Labels, Record,
+    Labels, Record, State,
     experiment::SizeAsked,
     findings::{CellFinding, Status},
     machine::Origin,
-    record::Files,
+    record::{Files, Resident},
     saved::{SavedCell, SavedMachine, Series},
 };
 
 /// The measured cells, with the key by which cells of two runs are recognised as the same. `run`, `started` and
 /// what names the machine are the index's.
 pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
-    let cells: Vec<CellFinding> = crate::analyze(record).cells.into_iter().filter(|it| !it.control).collect();
+    let findings = crate::analyze(record);
+    let cells: Vec<CellFinding> = findings.cells.into_iter().filter(|it| !it.control).collect();
     let labels = Labels::of(record);
     let target = &target(record);
     // Cells that are alike are numbered as they were entered: one that was not measured keeps its number, or the next one
     // would go on with its series.
-    let series: Vec<Series> = cells.iter().map(|it| of_cell(record, target, it)).collect();
+    let series: Vec<Series> = cells.iter().map(|it| of_cell(record, target, findings.found, it)).collect();
     let numbered = cells.iter().zip(&series).enumerate().filter_map(|(at, (cell, own))| {
         let occurrence = series[..at].iter().filter(|it| *it == own).count() as u32;
         Some(SavedCell {
@@ -39,6 +40,7 @@ pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
             comparison: own.comparison.map(String::from),
             occurrence,
             asked: own.asked,
+            found: own.found,
         })
     });
     numbered.collect()
@@ -57,7 +59,7 @@ fn target(record: &Record) -> String {
     }
 }
 
-fn of_cell<'a>(record: &'a Record, target: &'a str, cell: &'a CellFinding) -> Series<'a> {
+fn of_cell<'a>(record: &'a Record, target: &'a str, found: Option<Resident>, cell: &'a CellFinding) -> Series<'a> {
     let compare = cell.id.condition.comparison_index.and_then(|it| record.experiment.comparisons.get(it));
     let name = compare.and_then(|it| it.name.as_deref()).unwrap_or_default();
     let variant = compare.and_then(|it| it.variant).map_or("", |it| it.words());
@@ -67,6 +69,7 @@ fn of_cell<'a>(record: &'a Record, target: &'a str, cell: &'a CellFinding) -> Se
         target,
         comparison: [name, variant],
         asked: compare.map_or_else(SizeAsked::default, |it| it.size_asked_of(&cell.condition, &cell.arm.name)),
+        found: found.filter(|_| cell.does().state == State::AsFound),
         under: &cell.condition,
         own: cell.own_condition.as_ref().unwrap_or(&cell.condition),
     }

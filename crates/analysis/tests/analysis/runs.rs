@@ -5,7 +5,7 @@ use schema::{
     across::{Fact, FactSays, NotComparable, RunComparison},
     arm::Setting,
     command::Spec,
-    record::{Files, NamedPath, Outcome},
+    record::{Files, NamedPath, Outcome, Resident},
 };
 
 use crate::support::{Lab, scan};
@@ -201,6 +201,33 @@ fn the_memory_that_follows_from_a_range_of_the_planners_is_no_other_subject() {
     assert!(is_same(&limited("first", 64, ""), &limited("second", 63, "")));
     assert!(!is_same(&limited("first", 64, ""), &limited("second", 64, "memory = 0.25")), "another share");
     assert!(!is_same(&limited("first", 32, written), &limited("second", 31, written)), "the range was written down");
+}
+
+#[test]
+fn a_file_of_which_another_part_was_found_is_another_start() {
+    let run = |state: State, percent: u64| {
+        let mut lab = Lab::new();
+        let condition = lab.condition(Condition { ops: 1, state, ..Condition::plain(1 << 26) });
+        let cell = lab.cell(condition, "read");
+        lab.measure(cell, 10, 1e6, |_, _| {});
+        lab.record.id = format!("{state} {percent}");
+        for it in &mut lab.record.samples {
+            it.resident_before = Reading::Value(Resident { pages: 100 * percent, of: 10_000 });
+        }
+        lab.record
+    };
+    let [tenth, about, most] = [10, 11, 90].map(|it| run(State::AsFound, it));
+    let pages = |pages| Resident { pages, of: 10_000 };
+    assert_eq!(analysis::analyze(&tenth).found, Some(pages(1000)));
+    assert_eq!(across(&tenth, &about).not_comparable, []);
+    assert_eq!(across(&tenth, &most).not_comparable, [NotComparable::Found { pages: [pages(1000), pages(9000)] }]);
+    let saved = [&tenth, &about, &most].map(|it| analysis::saved_cells(it).remove(0));
+    assert!(saved[0].continues(&saved[1]) && !saved[0].continues(&saved[2]));
+    // What a pass of another state begins with is the state's doing.
+    let limited = [10, 90].map(|it| run(State::Limited, it));
+    assert_eq!(across(&limited[0], &limited[1]).not_comparable, []);
+    assert!(analysis::saved_cells(&limited[0])[0].continues(&analysis::saved_cells(&limited[1])[0]));
+    assert_eq!(analysis::analyze(&limited[0]).found, None);
 }
 
 #[test]

@@ -37,6 +37,7 @@ fn one_cell(record: &Record) -> Vec<SavedCell> {
         comparison: Default::default(),
         occurrence: 0,
         asked: Default::default(),
+        found: None,
     }]
 }
 

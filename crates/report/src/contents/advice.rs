@@ -15,7 +15,6 @@ use crate::{
         page::Page,
         paint::Paint,
     },
-    trace,
     words::{advice as words, list},
 };
 
@@ -77,7 +76,7 @@ fn file(record: &Record) -> Option<Block> {
     let seen = match advised.coverage {
         _ if is_partial || matches!(advised.reach, Reach::UnseenMapping { .. }) => "not all accesses".to_string(),
         whole if whole >= 1.0 => "all accesses".to_string(),
-        part => format!("{} of the accesses", trace::part(part)),
+        part => format!("{} of the accesses", number::part(part)),
     };
     Some(Block {
         label: if advised.group.is_some() { "files" } else { "file" }.into(),
@@ -139,7 +138,7 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
     for it in &of.in_advance {
         add("only if", format!("the program knows its offsets in advance: {}", option(of, it)), Paint::Quiet);
     }
-    Block { label: of.state.to_string(), text: words::start(of), lines }
+    Block { label: of.state.to_string(), text: words::start(of, findings.found), lines }
 }
 
 fn option(of: &Advice, it: &AdviceOption) -> String {

@@ -63,6 +63,12 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{}{GLUE}%", separated(percent, digits))
 }
 
+/// Of what lacks something, however little.
+pub(crate) fn part(share: f64) -> String {
+    const NEARLY: f64 = 0.99;
+    if share > NEARLY { format!("more than {}", percent(NEARLY)) } else { percent(share) }
+}
+
 pub(crate) fn duration_glued(ns: f64) -> String {
     let (scale, unit) = duration_unit(ns);
     format!("{}{GLUE}{unit}", significant(ns / scale))

@@ -5,7 +5,7 @@ use schema::{
     record::ReclaimScheme,
 };
 
-use super::numbers::{size, thousands};
+use super::numbers::{in_page_cache, size, thousands};
 
 pub(crate) fn fact(of: Fact) -> &'static str {
     match of {
@@ -66,6 +66,10 @@ pub fn not_comparable(why: &NotComparable) -> String {
         NotComparable::OneRun { run } => format!("both sides are the run {run}"),
         NotComparable::Subject { field, first, second } => {
             format!("{field} is not the same: {} in one run, {} in the other", or_none(first), or_none(second))
+        }
+        NotComparable::Found { pages } => {
+            let [first, second] = pages.map(|it| in_page_cache(it.share()));
+            format!("what state as-found begins with is not the same: {first} in one run, {second} in the other")
         }
         NotComparable::Command { arm } => format!("{arm} is not the same command in both runs"),
         NotComparable::Consumed { arm, bytes_per_block } => {

@@ -123,6 +123,16 @@ pub(crate) fn percent(share: f64) -> String {
     if percent != 0.0 && percent.abs() < 1.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
+/// `41 % of it in the page cache`. A part is never shown as nothing or as all.
+pub(crate) fn in_page_cache(share: f64) -> String {
+    let part = match share {
+        it if 0.0 < it && it < 0.001 => "less than 0.1 %".into(),
+        it if 0.99 < it && it < 1.0 => "more than 99 %".into(),
+        it => percent(it),
+    };
+    format!("{part} of it in the page cache")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

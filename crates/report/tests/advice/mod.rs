@@ -12,6 +12,7 @@ use schema::{
     counted::Bin,
     findings::Document,
     reason::Reason,
+    record::Resident,
 };
 
 use crate::{
@@ -174,6 +175,18 @@ fn the_first_screen_of_advice_reads_well_at_every_usual_width() {
     expect_file!["../snapshots/advice-120.txt"].assert_eq(&first(&run, 120));
     expect_file!["../snapshots/advice.md"].assert_eq(&report::markdown(&run.record, &run.findings));
     check_widths(&run);
+}
+
+#[test]
+fn what_was_found_of_a_file_is_part_of_the_start() {
+    let mut run = advised();
+    run.findings.advice[0].state = State::AsFound;
+    for (pages, share) in [(4100, "41 %"), (9999, "more than 99 %"), (1, "less than 0.1 %")] {
+        run.findings.found = Some(Resident { pages, of: 10_000 });
+        let screen = squeezed(&first(&run, 100));
+        assert!(screen.contains(&format!("as-found {share} of it in the page cache: 80.2 ms")), "{screen}");
+        assert_eq!(screen.matches("in the page cache").count(), 1, "{screen}");
+    }
 }
 
 #[test]

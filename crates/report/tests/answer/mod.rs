@@ -6,7 +6,7 @@ use schema::{
     caution::Caution,
     findings::{AnswerOf, Comparison, Confirmed, Verdict},
     line::LineAnswer,
-    record::Outcome,
+    record::{Outcome, Resident},
     unit_cost::Cause,
 };
 
@@ -74,6 +74,19 @@ fn the_legend_names_the_baselines_that_the_numbers_are_over() {
     }
     let text = first_screen(&run);
     assert!(text.contains("number: speedup over mmap") && !text.contains("over read"), "{text}");
+}
+
+#[test]
+fn the_legend_says_what_every_state_means_and_how_much_was_found() {
+    for state in State::ALL {
+        let mut run = run();
+        let at = run.findings.map[0].id.condition_index;
+        (run.record.conditions[at].state, run.findings.map[0].condition.state) = (*state, *state);
+        run.findings.found = (*state == State::AsFound).then_some(Resident { pages: 410, of: 1000 });
+        let text = first_screen(&run);
+        assert!(text.contains(&format!("; {state}: ")) || text.contains(&format!(" {state}: ")), "{state}: {text}");
+        assert_eq!(text.contains("as-found: 41 % of it in the page cache"), *state == State::AsFound, "{text}");
+    }
 }
 
 #[test]

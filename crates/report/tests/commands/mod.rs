@@ -12,6 +12,7 @@ use schema::{
         Access, AccessDifference, Likeness, MappingCount, Means, MechanismComparison, MechanismFinding, Observation,
         Observed, UnknownLikeness,
     },
+    record::Resident,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -222,6 +223,24 @@ fn the_verdict_comes_first_then_what_else_differs_then_how_they_read_then_the_sh
             places.iter().map(|it| text.find(it).unwrap_or_else(|| panic!("{it}: {text}"))).collect();
         assert!(places.is_sorted(), "{places:?} {text}");
     }
+}
+
+#[test]
+fn what_was_found_of_a_file_is_part_of_the_start_on_every_first_screen() {
+    let mut run = commands(LINES, [None, None]);
+    let as_found = |it: &mut schema::Condition| it.state = State::AsFound;
+    as_found(&mut run.record.conditions[0]);
+    as_found(&mut run.findings.map[0].condition);
+    run.findings.found = Some(Resident { pages: 410, of: 1000 });
+    let screens = [
+        first(&run, 100),
+        report::markdown(&run.record, &run.findings),
+        report::html(&run.record, &run.findings).split("id=\"again\"").next().unwrap().to_string(),
+    ];
+    for screen in screens.map(|it| squeezed(&it)) {
+        assert_eq!(screen.matches("41 % of it in the page cache").count(), 1, "{screen}");
+    }
+    check_widths(&run);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use schema::{
     findings::{Estimate, Verdict},
     gate::{Basis, Breach, BreachCause, Gate},
     machine::Origin,
+    record::Resident,
     saved::{Damaged, History, SavedCell, SavedMachine, SavedRun},
 };
 use unicode_width::UnicodeWidthStr;
@@ -115,6 +116,7 @@ fn over_time(text: &str) -> History {
         comparison: Default::default(),
         occurrence: 0,
         asked: Default::default(),
+        found: None,
     };
     History {
         schema_version: SCHEMA_VERSION,
@@ -253,6 +255,17 @@ fn series_whose_passes_were_asked_to_be_of_other_sizes_have_other_headings() {
     let text = report::history(&history, true, "/runs", styled(200));
     let headings: BTreeSet<&str> = text.lines().filter(|it| it.starts_with("native/mmap · ")).collect();
     assert_eq!(headings.len(), asked.len(), "{text}");
+}
+
+#[test]
+fn series_that_began_with_other_parts_of_the_file_have_other_headings() {
+    let mut history = over_time("lab");
+    let cell = history.cells[0].clone();
+    let found = [100, 900].map(|pages| Some(Resident { pages, of: 1000 }));
+    history.cells = found.iter().map(|it| SavedCell { found: *it, ..cell.clone() }).collect();
+    let text = report::history(&history, true, "/runs", styled(200));
+    let headings: BTreeSet<&str> = text.lines().filter(|it| it.starts_with("native/mmap · ")).collect();
+    assert_eq!(headings.len(), 2, "{text}");
 }
 
 #[test]

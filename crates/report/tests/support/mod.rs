@@ -693,6 +693,7 @@ fn findings() -> Findings {
         runtimes: vec![],
         splits: vec![],
         costs: None,
+        found: None,
         map: vec![],
         answer: Default::default(),
         within_cpu_cache: vec![],

@@ -358,7 +358,7 @@ makes! {
         ForecastArm { arm, condition, seconds, components }
         Document { schema_version, record, findings, across }
         Findings {
-            cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, map, answer, counted, runtimes, splits, safepoints, beats, stalls,
+            cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, found, map, answer, counted, runtimes, splits, safepoints, beats, stalls,
             advice, advice_self_check, commands, called, mechanisms, fills, within_cpu_cache, warnings,
         }
         Advised {
@@ -471,7 +471,7 @@ makes! {
         }
         SavedCell {
             run, started, partial, on, arm, command, workload, consume, state, block_bytes, condition, ns_per_op, under, own_condition,
-            target, comparison, occurrence, asked,
+            target, comparison, occurrence, asked, found,
         }
         SavedMachine { machine, key, hardware, origin }
         SizeAsked { range, ops }
@@ -822,6 +822,7 @@ makes! {
             NoSharedCell,
             OneRun { run },
             Subject { field, first, second },
+            Found { pages },
             Command { arm },
             Consumed { arm, bytes_per_block },
             Output { arm },

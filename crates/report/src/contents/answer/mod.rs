@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use schema::{
     Beside, Condition, Fill, Findings, Labels, Names, Record, State, Workload,
     findings::{AnswerOf, MapLine, StateNoise},
-    record::{self, Outcome},
+    record::{self, Outcome, Resident},
 };
 
 pub(crate) use field::{Field, Standing, Way};
@@ -35,7 +35,8 @@ use crate::{
         text::{visible, width},
         words::{capital, counted},
     },
-    shell, words,
+    shell,
+    words::{self, numbers::in_page_cache},
 };
 
 #[derive(Default)]
@@ -59,7 +60,7 @@ pub(crate) struct Answer {
     pub(crate) facts: Vec<(&'static str, Vec<String>)>,
     pub(crate) why: Vec<String>,
     /// What the rows of the matrix are called after.
-    pub(crate) states: Vec<&'static str>,
+    pub(crate) states: Vec<String>,
     /// How many reads the passes of random reads make: their ratios depend on it.
     pub(crate) reads: Option<String>,
     pub(crate) trust: String,
@@ -123,7 +124,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
         crossovers: crossovers::lines(record, findings, true),
         refill: fills::refills(record, findings).next(),
         why: words.why(findings),
-        states: states(lines().map(|it| &it.condition)),
+        states: states(lines().map(|it| &it.condition), findings.found),
         facts: vec![("Not measured", words.not_measured())],
         reads: reads(
             lines().filter(|it| is_of_reads(it)).flat_map(|it| ops(record, it)),
@@ -145,20 +146,27 @@ fn ops<'r>(record: &'r Record, line: &'r MapLine) -> impl Iterator<Item = u64> +
 }
 
 /// What the states and fills mean that occur.
-fn states<'c>(conditions: impl Iterator<Item = &'c Condition> + Clone) -> Vec<&'static str> {
-    let has = |state: State| conditions.clone().any(|it| it.state == state);
+fn states<'c>(conditions: impl Iterator<Item = &'c Condition> + Clone, found: Option<Resident>) -> Vec<String> {
     let is_filled = |fill: Fill| conditions.clone().any(|it| it.fill() == Some(fill));
-    let all = [
-        (is_filled(Fill::Found), "now: as the file was found in the page cache"),
-        (has(State::Cold), "cold: on the device"),
-        (
-            is_filled(Fill::Sequential) && has(State::Cached),
-            "cached: read into the page cache in order, and mapped anew by each pass",
-        ),
-        (has(State::Mapped), "mapped: in the page table, too"),
-        (is_filled(Fill::Random), "fill random: read into the page cache at random places"),
-    ];
-    all.into_iter().filter(|it| it.0).map(|it| it.1).collect()
+    let of_state = |state: &State| {
+        let has = conditions.clone().any(|it| it.state == *state);
+        let says = match state {
+            State::Cold => "on the device".into(),
+            // Others have words of their own.
+            State::Cached if !is_filled(Fill::Sequential) => return None,
+            State::Cached => "read into the page cache in order, and mapped anew by each pass".into(),
+            State::Mapped => "in the page table, too".into(),
+            State::Locked => "as mapped, and locked in memory".into(),
+            State::Limited => "in less memory than the range has, steadily".into(),
+            State::AsFound => found.map_or("what was in the page cache".into(), |it| in_page_cache(it.share())),
+            State::AsIs => "as the pass before left it".into(),
+        };
+        has.then(|| format!("{state}: {says}"))
+    };
+    let of_fill = |fill: Fill, says: &str| is_filled(fill).then(|| says.to_string());
+    let now = of_fill(Fill::Found, "now: as the file was found in the page cache");
+    let random = of_fill(Fill::Random, "fill random: read into the page cache at random places");
+    now.into_iter().chain(State::ALL.iter().filter_map(of_state)).chain(random).collect()
 }
 
 /// Of passes of random reads.

@@ -5,7 +5,7 @@ pub(crate) mod mechanism;
 pub(crate) mod time;
 
 use schema::{
-    Condition, Findings, Labels, Names, Record, Skip,
+    Condition, Findings, Labels, Names, Record, Skip, State,
     findings::{CommandFinding, CommandTime, Comparison, Confounder, ConfounderKind, MapLine, Verdict},
     mapped_runtime::MappedRuntime,
     reason::Reason,
@@ -94,9 +94,20 @@ impl Commands<'_> {
         let fastest = fastest.map(|it| format!("{} is the fastest", self.names.short(it)));
         (!each.is_empty()).then(|| Start {
             label: self.place(line),
-            says: fastest.into_iter().chain(each).chain(self.idle(line)).collect::<Vec<String>>().join("; "),
+            says: { self.found(line) }
+                .into_iter()
+                .chain(fastest)
+                .chain(each)
+                .chain(self.idle(line))
+                .collect::<Vec<String>>()
+                .join("; "),
             fields: Vec::new(),
         })
+    }
+
+    fn found(&self, line: &MapLine) -> Option<String> {
+        let found = self.findings.found.filter(|_| line.condition.state == State::AsFound);
+        found.map(|it| numbers::in_page_cache(it.share()))
     }
 
     /// Of two commands, without the controls.
