@@ -289,7 +289,8 @@ fn a_file_that_is_partly_in_the_page_cache_is_measured_as_it_was_when_the_comman
     let of = fs::File::open(&file).unwrap();
     of.read_exact_at(&mut [0; 4096], BYTES as u64 / 2).unwrap();
     let command = [&reader(), "map", &file];
-    let output = advise(&sandbox, &["--state=as-found"], &command);
+    let trace = sandbox.at("t.trace");
+    let output = advise(&sandbox, &["--state=as-found", "--save-trace", &trace], &command);
     if output.stderr.contains("was not recorded") {
         println!("skipped: {}", output.stderr.trim());
         return;
@@ -313,6 +314,16 @@ fn a_file_that_is_partly_in_the_page_cache_is_measured_as_it_was_when_the_comman
     assert!(pages(found[0]).is_some_and(|(pages, of)| 0 < pages && pages < of), "{:?}", found[0]);
     let [advice] = &document.findings.advice[..] else { panic!("{:?}", document.findings.advice) };
     assert_eq!(advice.state, State::AsFound);
+    assert_eq!(document.findings.found, found[0].resident_before.value().copied());
+    // More of it is there by now, and the command was recorded before that.
+    of.read_exact_at(&mut [0; 1 << 20], 0).unwrap();
+    let again = ["rerun", "last", "--rounds=1", "--run-commands", "--trace", &trace, "--json"];
+    assert_eq!(sandbox.run(&again).document().findings.found, document.findings.found);
+    // To see the pages of a mapping, a recording evicts its file.
+    let exact = sandbox.at("exact.trace");
+    let record = ["trace", "record", "-o", &exact, "--exact-budget=60s", "--file", &file, "--", &reader()];
+    let shown = sandbox.run(&[&record[..], &["map", &file]].concat());
+    shown.expect(0).shows(&["evicted before it was recorded"]);
 }
 
 #[test]

@@ -62,7 +62,10 @@ fn file(summary: &FileSummary, some_are_small: bool) -> String {
     let FileSummary { file, accesses, .. } = summary;
     let mut text = format!("\n{}\n", visible(&file.path));
     if let Some(whole) = file.bytes {
-        let resident = file.resident_before.map(|it| format!(", {} before", in_page_cache(it)));
+        let resident = match file.evicted {
+            true => Some(", evicted before it was recorded, as far as that could be".to_string()),
+            false => file.resident_before.map(|it| format!(", {} before", in_page_cache(it))),
+        };
         text.push_str(&format!("  {}{}\n", Bytes(whole).exact(), resident.unwrap_or_default()));
     }
     if *accesses > 0 {
@@ -228,6 +231,7 @@ mod tests {
             identity: None,
             resident_before: Some(0.25),
             found: Vec::new(),
+            evicted: path == "/b",
             exact,
             inexact,
             counts: Some(counts.clone()),
@@ -277,7 +281,7 @@ mod tests {
               advised: madvise(MADV_WILLNEED) 2 times
 
             /b
-              1 MiB, 25 % of it in the page cache before
+              1 MiB, evicted before it was recorded, as far as that could be
               mapped 2 times, 1 of them with MAP_POPULATE: the pages that were touched are not known, or not all of them: the time for it was over after 30 s; a longer --exact-budget may reach the end
               advised: madvise(MADV_WILLNEED) 2 times
 

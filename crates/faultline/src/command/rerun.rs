@@ -9,11 +9,12 @@ use std::{
 use anyhow::Result;
 use lab::{fixture, trace::TraceFile};
 use schema::{
-    Bytes, Experiment, Record, SCHEMA_VERSION,
+    Bytes, Experiment, Record, SCHEMA_VERSION, State,
     across::Across,
     experiment::{Compare, TraceAsked},
     machine::Origin,
     observation::Means,
+    trace::TracedFile,
 };
 
 use crate::{
@@ -46,6 +47,7 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
         Some(TraceAsked::Read(of)) => of.is_of_several(),
         Some(TraceAsked::Named { .. }) | None => false,
     };
+    let begins_as_found = experiment.comparisons.iter().any(|it| it.state.contains(&State::AsFound));
     let is_of_several = experiment.comparisons.iter().any(traced);
     if origin != Origin::Own && args.target.is_none() {
         return Err(UsageError(format!(
@@ -62,7 +64,7 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     let store = output::store(&args.output);
     let line = Line::new(args.output.quiet);
     let keep_cache = subject::keeps_cache(&experiment);
-    let subject = if !commands(&experiment).is_empty() || is_of_several {
+    let mut subject = if !commands(&experiment).is_empty() || is_of_several || begins_as_found {
         if args.size.is_some() {
             let why = "--size is for the test file that is made in a folder, and commands, as replays of several files, read what was named";
             return Err(UsageError(why.into()).into());
@@ -83,6 +85,11 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
         args.output.spare(&target)?;
         Subject::open(&target, size, before.seed, keep_cache, &interrupted, &line)?
     };
+    // Advice is about a command, from what there was when it was recorded.
+    if let (Some(_), Some(named)) = (&before.advised, &mut subject.target.named) {
+        let table: Vec<TracedFile> = traces.iter().flat_map(|it| it.header.files.clone()).collect();
+        named.take_found(&table);
+    }
     args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
     let how = RunSettings {
         budget_binds: args.rounds.is_none(),

@@ -221,6 +221,22 @@ impl TraceFile {
         TraceFile::made(&self.header.clone().redacted(), &self.accesses()?)
     }
 
+    /// The same accesses, of files that were found as an earlier recording of the same command found them.
+    ///
+    /// # Errors
+    /// As `made` and `accesses`.
+    pub fn found_as(&self, earlier: &TraceFile) -> Result<TraceFile> {
+        let mut header = self.header.clone();
+        for file in &mut header.files {
+            if let Some(of) =
+                earlier.header.files.iter().find(|it| file.identity.is_some() && it.identity == file.identity)
+            {
+                (file.resident_before, file.found, file.evicted) = (of.resident_before, of.found.clone(), of.evicted);
+            }
+        }
+        TraceFile::made(&header, &self.accesses()?)
+    }
+
     /// Every access, in order.
     ///
     /// # Errors
@@ -277,7 +293,7 @@ fn together(digest: &str, files: &[Traced]) -> Traced {
 
 #[cfg(test)]
 mod tests {
-    use schema::trace::{LeftOut, TracedFile};
+    use schema::{Span, leftover::FileIdentity, trace::LeftOut};
 
     use super::*;
 
@@ -351,5 +367,27 @@ mod tests {
         assert!(made(&accesses).of_found(&found(&["/c"])).is_err(), "it became too short");
         let gone = [("/c".to_string(), there)].into_iter().collect();
         assert!(made(&accesses).of_found(&gone).is_err());
+    }
+
+    #[test]
+    fn a_recording_of_evicted_files_takes_what_an_earlier_one_found() {
+        let file = |inode, found: &[Span], evicted| TracedFile {
+            path: format!("/{inode}"),
+            identity: Some(FileIdentity { device: 1, inode }),
+            resident_before: Some(if evicted { 0.0 } else { 0.5 }),
+            found: found.to_vec(),
+            evicted,
+            ..TracedFile::default()
+        };
+        let made = |files: Vec<TracedFile>| {
+            let accesses = [Access::call(0, 0, 10)];
+            TraceFile::made(&Header::new("test", files, LeftOut::default()), &accesses).unwrap()
+        };
+        let parts = [Span { offset: 4096, bytes: 8192 }];
+        let earlier = made(vec![file(7, &[], false), file(8, &parts, false)]);
+        let exact = made(vec![file(8, &[], true), file(9, &[], true)]);
+        let both = exact.found_as(&earlier).unwrap();
+        assert_eq!(both.header.files, [file(8, &parts, false), file(9, &[], true)]);
+        assert_eq!(both.accesses().unwrap(), exact.accesses().unwrap());
     }
 }

@@ -80,6 +80,9 @@ pub struct TracedFile {
     /// Where these pages were, in bytes, in ascending order; empty where none or all of them were, or they were in too many places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<Span>,
+    /// It was evicted for the recording, as far as that could be: what was in the page cache is not what was found there.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub evicted: bool,
     /// Whether the pages that were touched through mappings are among the accesses, but for those of `small_mappings`.
     #[serde(default, skip_serializing_if = "Exact::is_none")]
     pub exact: Exact,
@@ -128,6 +131,10 @@ impl LeftOut {
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+fn is_false(it: &bool) -> bool {
+    !it
 }
 
 fn all() -> f64 {

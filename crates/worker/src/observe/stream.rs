@@ -137,6 +137,7 @@ impl Stream {
             file.counts = counts.get(id.0).map(|it| it.access.clone());
             let identity = file.identity.map(|it| (it.device, it.inode)).unwrap_or_default();
             let wanted = self.wanted.get(&identity);
+            file.evicted = wanted.is_some();
             (file.exact, file.inexact) = known(wanted, identity, touches, budget_ms, &unexplained, file.mappings);
             file.unseen_touches = match file.exact {
                 // None of its touches is known, and that is said.
@@ -432,6 +433,19 @@ mod tests {
         let left_out = LeftOut { failed: 1, at_end: 1, unknown_offset: 1, other_files: 1, ..LeftOut::default() };
         assert_eq!((header.left_out, header.coverage), (left_out, 0.8));
         assert_eq!(header.run.unwrap().bytes, 100 + 100 + 50 + 10 + 3 * half);
+    }
+
+    #[test]
+    fn files_that_were_evicted_for_the_recording_are_marked_however_they_are_reached() {
+        let not = Wanted::Not(Inexact::NotCold { why: "pid 7 has it mapped".into() });
+        let mut stream = Stream::new([], HashMap::from([((1, 0), Wanted::Exact), ((1, 1), not)]), PAGE);
+        for (file, via) in [CALL, MAPPED, CALL].into_iter().enumerate() {
+            stream.file(FileId(file), &found(file as u64, &format!("/data/{file}")));
+            stream.access(&access(70, file, 0, 2 * PAGE, via));
+        }
+        let (header, _) = stream.finish(&[], ended(Some(&TouchesSeen::default())));
+        let seen: Vec<(Exact, bool)> = header.files.iter().map(|it| (it.exact, it.evicted)).collect();
+        assert_eq!(seen, [(Exact::None, true), (Exact::None, true), (Exact::None, false)]);
     }
 
     #[test]

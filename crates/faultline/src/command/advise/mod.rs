@@ -26,7 +26,7 @@ use schema::{
     experiment::TraceAsked,
     observation::{Access, Means},
     record::Outcome,
-    trace::{Exact, FileSummary, Summary, Traced, TracedFile},
+    trace::{Exact, FileSummary, Summary, Traced},
 };
 
 use files::{Matters, Together, sizes};
@@ -87,7 +87,7 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
     experiment.validate().map_err(|(_, message)| UsageError(message))?;
     let mut subject = Subject::of_named(&known.files, &[], subject::keeps_cache(&experiment), &interrupted)?;
     if let Some(named) = &mut subject.target.named {
-        named.take_found(&known.found);
+        named.take_found(&known.trace.header.files);
     }
     let holds = |path: &Path| subject.target.named.as_ref().is_some_and(|it| it.holds(path));
     args.output.spare_all(holds)?;
@@ -202,8 +202,6 @@ struct Known {
     files: Vec<PathBuf>,
     recorded: Arm,
     is_aligned: bool,
-    /// What of its files was in the page cache when the command was recorded.
-    found: Vec<TracedFile>,
     advised: Advised,
 }
 
@@ -295,7 +293,8 @@ impl Known {
                 match analysis::ways(&counts).mappings {
                     false => Known::of(trace, &all, place, file, None)?,
                     true => {
-                        let trace = exactly(std::slice::from_ref(&file))?;
+                        // To see the pages of a mapping, its file was evicted since.
+                        let trace = exactly(std::slice::from_ref(&file))?.found_as(&trace)?;
                         let exact = summary(&trace)?;
                         let place = exact.files.iter().position(|it| Path::new(&it.file.path) == file);
                         let place =
@@ -313,8 +312,6 @@ impl Known {
             }
         };
         line.done();
-        // To see the pages of a mapping, its file was evicted since.
-        known.found = all.files.iter().map(|it| it.file.clone()).collect();
         known.advised.all_bytes = Some(all_bytes);
         known.advised.others_left_out = others.len().saturating_sub(OTHERS) as u64;
         known.advised.others = others.into_iter().take(OTHERS).collect();
@@ -332,8 +329,7 @@ impl Known {
         };
         let recorded = recorded(Some(&counts), &pattern, &reach).parse::<Arm>().map_err(|why| anyhow!(why))?;
         let advised = Advised { group: Some(group), ..advised(&trace, &folder, &recorded, pattern, reach) };
-        let found = trace.header.files.clone();
-        Ok(Known { trace, traced, files, recorded, is_aligned: false, found, advised })
+        Ok(Known { trace, traced, files, recorded, is_aligned: false, advised })
     }
 
     /// What is evicted.
@@ -386,8 +382,7 @@ impl Known {
         let is_whole =
             |it: &schema::trace::Access| it.offset.is_multiple_of(ALIGNMENT) && it.bytes.is_multiple_of(ALIGNMENT);
         let is_aligned = trace.accesses()?.iter().filter(|it| it.file == traced.file).all(is_whole);
-        let found = trace.header.files.clone();
-        Ok(Known { trace, traced, files: vec![file], recorded, is_aligned, found, advised })
+        Ok(Known { trace, traced, files: vec![file], recorded, is_aligned, advised })
     }
 }
 

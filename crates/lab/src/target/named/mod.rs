@@ -373,8 +373,7 @@ impl Named {
         for entry in &mut self.files {
             let of = table.iter().find(|it| is(entry, it));
             let whole = Span { offset: 0, bytes: entry.stamp.bytes };
-            // To see every page that is touched, its file was evicted first.
-            let of = of.filter(|it| it.exact.is_none());
+            let of = of.filter(|it| !it.evicted);
             entry.found = of.and_then(|of| match of.resident_before? {
                 share if of.found.is_empty() && share <= 0.0 => Some(Vec::new()),
                 share if of.found.is_empty() && share >= 1.0 => Some(vec![whole]),
@@ -629,6 +628,27 @@ mod tests {
         let found: Vec<(u32, &str, u64)> = replayed.iter().map(|it| (it.place, it.path.as_str(), it.bytes)).collect();
         assert_eq!(found, [(1, path("b").as_str(), 4), (3, path("a").as_str(), 4)]);
         assert_eq!(Some(replayed[1].identity), table[3].identity);
+    }
+
+    #[test]
+    fn of_a_file_that_was_evicted_for_its_recording_it_is_not_known_what_was_found() {
+        let folder = folder();
+        let path = folder.path().join("a");
+        let page = sys::page_bytes();
+        fs::write(&path, vec![7; 3 * page as usize]).unwrap();
+        let metadata = fs::metadata(&path).unwrap();
+        let traced = |evicted| TracedFile {
+            identity: Some(FileIdentity { device: metadata.dev(), inode: metadata.ino() }),
+            resident_before: Some(0.3333),
+            found: vec![Span { offset: page, bytes: page }],
+            evicted,
+            ..TracedFile::default()
+        };
+        let mut named = Named::gather(&[path], &[], false, &GO_ON).unwrap();
+        named.take_found(&[traced(false)]);
+        assert_eq!((named.is_found_in_part(), named.found_pages()), (Ok(()), 1));
+        named.take_found(&[traced(true)]);
+        assert!(named.files[0].found.is_none() && named.is_found_in_part().is_err());
     }
 
     fn folder() -> tempfile::TempDir {
