@@ -154,9 +154,9 @@ impl State {
         matches!(self, State::Mapped | State::Locked)
     }
 
-    /// Some pages are in the page cache, and what is read or touched beside them waits for the device.
+    /// Pages are missing in the page cache, and what is read or touched of them waits for the device.
     pub fn waits_for_device(self) -> bool {
-        matches!(self, State::Cold | State::AsFound)
+        matches!(self, State::Cold | State::Limited | State::AsFound)
     }
 
     /// Every page is in the page cache, put there by a fill.

@@ -13,7 +13,7 @@
 //! what it takes on so many processors.
 
 use schema::{
-    Reading, State,
+    Reading,
     findings::{CommandFinding, CommandTime, Verdict},
     reason::{Reason, Unseen},
 };
@@ -79,7 +79,9 @@ fn finding(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> CommandFindi
     let baseline = run.baseline(cell.entry.condition).filter(|it| !std::ptr::eq(*it, cell));
     let median = |name: &str| cell.reading(name, SortedValues::median);
     let amplification = match (median("device_read_bytes"), cell.own.state) {
-        (reading, State::Cold | State::Limited) => reading.map(|bytes| bytes / cell.condition.file_bytes.max(1) as f64),
+        (reading, state) if state.waits_for_device() => {
+            reading.map(|bytes| bytes / cell.condition.file_bytes.max(1) as f64)
+        }
         _ => Reading::unavailable(Unseen::OtherState),
     };
     CommandFinding {

@@ -26,7 +26,7 @@ pub(crate) fn of_passes(run: &Run) -> Vec<Warning> {
 }
 
 fn waits_for_the_device(cell: &Cell) -> bool {
-    matches!(cell.own.state, State::Cold | State::Limited) || cell.own.workload.writes() || cell.arm().is_direct()
+    cell.own.state.waits_for_device() || cell.own.workload.writes() || cell.arm().is_direct()
 }
 
 /// The disk's counters include all processes, the worker's only itself; the difference is foreign.

@@ -5,7 +5,7 @@ pub(crate) mod cpu_cache;
 pub(crate) mod traps;
 
 use schema::{
-    Consume, Record, State,
+    Consume, Record,
     findings::{NoiseFloor, StateNoise},
     unit_cost::CalibrationPoint,
     warning::Warning,
@@ -103,10 +103,10 @@ fn sparse(record: &Record) -> Option<Warning> {
 }
 
 fn read_ahead(run: &Run) -> Option<Warning> {
-    let cold = measured(run).any(|it| it.own.state == State::Cold);
+    let waits = measured(run).any(|it| it.own.state.waits_for_device());
     let bytes = *run.record.target.device.value()?.read_ahead_bytes.value()?;
     let usual = READ_AHEAD_BYTES / READ_AHEAD_FACTOR..=READ_AHEAD_BYTES * READ_AHEAD_FACTOR;
-    let is_unusual = cold && !usual.contains(&bytes);
+    let is_unusual = waits && !usual.contains(&bytes);
     is_unusual.then_some(Warning::UnusualReadAhead { bytes, usual_bytes: READ_AHEAD_BYTES })
 }
 

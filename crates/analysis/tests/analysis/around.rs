@@ -34,6 +34,9 @@ fn others_at_the_disk_are_named_with_what_they_moved() {
     let says = warned(&shared_disk(State::Cold, 6.0, 2.0), "other processes used vda").unwrap();
     assert!(says.contains("20 passes") && says.contains("120 MiB read and 40 MiB written"), "{says}");
     assert!(says.contains("own 1.25 GiB"), "{says}");
+    for state in [State::Limited, State::AsFound] {
+        assert!(warned(&shared_disk(state, 6.0, 2.0), "other processes used vda").is_some(), "{state}");
+    }
     assert_eq!(warned(&shared_disk(State::Cold, 2.0, 1.0), "other processes used"), None, "below a twentieth");
     assert_eq!(
         warned(&shared_disk(State::Cached, 60.0, 60.0), "other processes used"),
@@ -92,6 +95,17 @@ fn arms_at_the_ceiling_of_the_device_are_named() {
     let says = warned(&with(34_000.0), "ceiling").unwrap();
     assert!(says.contains("read with 9"), "{says}");
     assert_eq!(warned(&with(40_000.0), "ceiling"), None);
+}
+
+#[test]
+fn the_read_ahead_of_the_device_matters_wherever_passes_wait_for_it() {
+    for state in State::ALL {
+        let mut lab = shared_disk(*state, 0.0, 0.0);
+        let Reading::Value(device) = &mut lab.record.target.device else { unreachable!() };
+        device.read_ahead_bytes = Reading::Value(8 * MIB);
+        let is_warned = lab.analyze().warnings.iter().any(|it| matches!(it, Warning::UnusualReadAhead { .. }));
+        assert_eq!(is_warned, [State::Cold, State::Limited, State::AsFound].contains(state), "{state}");
+    }
 }
 
 #[test]

@@ -909,7 +909,7 @@ fn what_disturbs_the_whole_run_is_said_once() {
         7 % of the CPU time was stolen by the hypervisor during the run
         4 threads took turns on 2 CPUs
         the machine was busy when the run began: load 1.9 on 2 CPUs
-        read-ahead is 8 MiB on this device (usually 128 KiB): cold reads depend on it, most of all random reads through a mapping without advice
+        read-ahead is 8 MiB on this device (usually 128 KiB): reads from the device depend on it, most of all random reads through a mapping without advice
         unit costs are based on 0 of 1 calibrated operations: 1 could not be measured (the first: native/direct random 4 KiB: no O_DIRECT here)"#]]
     .assert_eq(&lab.analyze().warnings.iter().map(words::warning).collect::<Vec<String>>().join("\n"));
     let quiet = Lab::duel(random("4 KiB", State::Cached), ("pread", 1000.0), ("mmap", 500.0));

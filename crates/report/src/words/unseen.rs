@@ -20,7 +20,7 @@ pub(super) fn unseen(why: &Unseen) -> String {
             "it is known of cold scans, and of cold random reads of 4 KiB, where the device was read and its ceiling \
              could be measured"
         }
-        Unseen::OtherState => "known only for states cold and limited",
+        Unseen::OtherState => "known only where pages are missing in the page cache",
         Unseen::NoCpuTime => "the processor time of the command is unknown",
         Unseen::SeveralThreads => "while one thread waits, others may work",
         Unseen::FewBeats => "no pass beside a beat was long enough for 100 deadlines",

@@ -34,8 +34,8 @@ pub fn warning(warning: &Warning) -> String {
             size(*bytes as f64)
         ),
         Warning::UnusualReadAhead { bytes, usual_bytes } => format!(
-            "read-ahead is {} on this device (usually {}): cold reads depend on it, most of all random reads through a \
-             mapping without advice",
+            "read-ahead is {} on this device (usually {}): reads from the device depend on it, most of all random reads \
+             through a mapping without advice",
             size(*bytes as f64),
             size(*usual_bytes as f64)
         ),
