@@ -53,8 +53,8 @@ pub fn instead(comparisons: &mut Vec<Compare>, trace: &Path) {
     *comparisons = all;
 }
 
-/// A replay of a part is not what the program does.
-fn warn_of_gaps(trace: &TraceFile) {
+/// A part of the accesses is not what the program does.
+pub fn warn_of_gaps(trace: &TraceFile) {
     if trace.header.coverage < 1.0 {
         output::warn(&report::partial_trace(trace.header.coverage));
     }

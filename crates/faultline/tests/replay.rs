@@ -5,6 +5,7 @@ use std::fs;
 use schema::{
     Record, Skip, Workload,
     record::{Outcome, Sample},
+    trace::{Access, Header, LeftOut, TracedFile, Writer},
 };
 
 use crate::support::{Sandbox, failure};
@@ -102,6 +103,22 @@ fn tallies(record: &Record) -> Vec<(u64, u64, u64, Option<u64>, String)> {
     all.sort();
     all.dedup();
     all
+}
+
+#[test]
+fn an_incomplete_trace_is_exported_with_a_warning() {
+    let sandbox = Sandbox::new();
+    let export = |missing: u64| {
+        let file = TracedFile { path: "/data/a".into(), ..TracedFile::default() };
+        let header = Header::new("test", vec![file], LeftOut::default()).lacking(1, missing);
+        let mut writer = Writer::new(Vec::new(), &header).unwrap();
+        writer.push(Access::call(0, 0, 100)).unwrap();
+        let trace = sandbox.write("t.trace", writer.finish().unwrap());
+        let output = sandbox.run(&["trace", "export", &trace]).expect(0);
+        assert!(output.stdout.starts_with("fio version 3 iolog\n"));
+        output.stderr.contains("incomplete")
+    };
+    assert_eq!([0, 1].map(export), [false, true]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use schema::{leftover::FileIdentity, observation::Means};
 use crate::{
     cli::{TraceCommand, TraceExportArgs, TraceImportArgs, TraceRecordArgs},
     exit::{Exit, Stopped, UsageError},
-    measure, output,
+    measure, output, replay,
 };
 
 pub fn run(command: &TraceCommand) -> Result<Exit> {
@@ -91,6 +91,7 @@ fn show(path: &Path) -> Result<()> {
 fn export(args: &TraceExportArgs) -> Result<()> {
     output::check(&[("output", Some(&args.output))], args.force)?;
     let trace = TraceFile::open(&args.trace)?;
+    replay::warn_of_gaps(&trace);
     let text = trace::iolog(&trace.header, trace.accesses()?.into_iter()).map_err(|path| {
         anyhow!("an iolog cannot name {path:?}: its words are separated by spaces; give the file another name and record it \
                  again")
