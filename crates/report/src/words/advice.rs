@@ -189,7 +189,7 @@ pub fn advice_caveat(of: &AdviceCaveat) -> String {
         AdviceCaveat::TowardsCalls => {
             "reading by calls: one more copy, and no pages shared with other processes".into()
         }
-        AdviceCaveat::ThisMachine => "valid for this machine, its kernel and this file".into(),
+        AdviceCaveat::ThisMachine => "valid for this machine, its kernel and this data".into(),
         AdviceCaveat::WholePages => {
             "of a mapping the first touch of each page is known, and neither what it looked at within \
                                      it nor how often"
