@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 use lab::{Hooks, execute::Settings, trace::TraceFile};
 use schema::{
-    Experiment, Findings, Record,
+    Experiment, Findings, Record, Skip,
     advised::Advised,
     observation::Means,
     record::{self, Ending},
@@ -150,13 +150,13 @@ impl RunResult {
     }
 }
 
-/// Whether an arm was skipped under every condition, and not only for what the experiment asked of it.
+/// Whether an arm was skipped under every condition, and not only for what was asked of it.
 pub fn lacks_an_arm(cells: &[record::Cell]) -> bool {
     let lacks = |arm: &str| {
         let mut skips = cells.iter().filter(|it| it.arm.name == arm).map(|it| it.skipped.as_ref());
         let mut missing = false;
         let never = skips.all(|skip| {
-            missing |= skip.is_some_and(|it| !it.is_of_the_experiment());
+            missing |= skip.is_some_and(Skip::is_of_the_arm);
             skip.is_some()
         });
         never && missing
@@ -182,10 +182,9 @@ pub fn interrupt_flag() -> Result<Arc<AtomicBool>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schema::Skip;
 
     #[test]
-    fn an_arm_is_unavailable_when_it_never_ran_and_time_was_not_the_only_reason() {
+    fn an_arm_is_unavailable_when_it_never_ran_and_neither_time_nor_its_state_was_the_only_reason() {
         let cell = |arm: &str, condition, skipped: Option<&Skip>| record::Cell {
             arm: arm.parse().unwrap(),
             condition,
@@ -197,13 +196,15 @@ mod tests {
         let slow =
             Skip::TooSlow { ns_per_block: 3e6, blocks: 8, twice: false, around_ns: 0.0, pass_ns: 24e6, budgets: 2.0 };
         let gone = Skip::Unavailable("io_uring is not allowed here".into());
-        let (slow, gone) = (Some(&slow), Some(&gone));
+        let never_cold = Skip::Impossible("a file in memory is never cold".into());
+        let (slow, gone, never_cold) = (Some(&slow), Some(&gone), Some(&never_cold));
         let lacks = |of_uring: &[Option<&Skip>]| {
             let others = [cell("read", 0, None), cell("mmap", 0, slow)];
             let cells = of_uring.iter().enumerate().map(|(index, skipped)| cell("uring", index, *skipped));
             lacks_an_arm(&cells.chain(others).collect::<Vec<record::Cell>>())
         };
-        assert!(lacks(&[gone]) && lacks(&[gone, gone]) && lacks(&[slow, gone]));
+        assert!(lacks(&[gone]) && lacks(&[gone, gone]) && lacks(&[slow, gone]) && lacks(&[never_cold, gone]));
+        assert!(!lacks(&[never_cold]) && !lacks(&[never_cold, slow]) && !lacks(&[never_cold, None]));
         assert!(!lacks(&[gone, None]) && !lacks(&[slow, slow]) && !lacks(&[None]) && !lacks(&[]));
     }
 

@@ -589,6 +589,25 @@ fn a_command_that_never_reads_the_file_counts_for_nothing_when_it_starts_cold() 
 }
 
 #[test]
+fn a_state_that_no_command_can_begin_in_decides_nothing_and_is_no_command_that_is_missing() {
+    let place = std::path::Path::new("/dev/shm");
+    if !sys::mount::file_system(place).is_ok_and(|it| it.kind == "tmpfs") || lab::Target::unnamed(place, 4096).is_err()
+    {
+        return println!("skipped: no tmpfs at /dev/shm that can be written to");
+    }
+    let sandbox = Sandbox::on(place);
+    let file = sandbox.file("file", 1 << 20);
+    let (cat, named) = (format!("cat {file}"), format!("--file={file}"));
+    for state in ["cold", "as-found"] {
+        let state = format!("--state={state}");
+        let args = ["ab", &cat, &cat, &named, &state, "--observe=none", "--rounds=1", "--budget=44s", "--json"];
+        let record = sandbox.run(&args).expect(3).document().record;
+        let impossible = |it: &schema::record::Cell| matches!(it.skipped, Some(Skip::Impossible(_)));
+        assert!(record.cells.iter().all(impossible), "{state} {:?}", record.cells);
+    }
+}
+
+#[test]
 fn what_cannot_be_meant_is_refused_before_anything_runs() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 4096);

@@ -74,10 +74,9 @@ impl Skip {
         no_room.then_some(Skip::NoRoom { block_bytes: condition.block_bytes, blocks, range_bytes: bytes })
     }
 
-    /// Whether machine and target could do it: more time or another range is all that is needed.
-    pub fn is_of_the_experiment(&self) -> bool {
-        self.is_for_want_of_time()
-            || matches!(self, Skip::EmptyRange { .. } | Skip::NoRoom { .. } | Skip::NothingToCompare)
+    /// Whether the arm itself is not there: with more time, another range or from another state it would not be, either.
+    pub fn is_of_the_arm(&self) -> bool {
+        matches!(self, Skip::Unavailable(_) | Skip::NoReplay { .. } | Skip::Failed(_) | Skip::Other(_))
     }
 
     /// Whether time is all that was lacking: the arm itself is there.
