@@ -87,6 +87,11 @@ impl Arm {
         executed.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
+    /// Whether the sums of its passes are of nothing: of a command whose output is no part of the work.
+    pub fn ignores_output(&self) -> bool {
+        self.is_command() && self.word("output") == "ignored"
+    }
+
     /// Whether its method is for a workload.
     ///
     /// # Errors

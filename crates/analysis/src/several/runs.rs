@@ -238,7 +238,8 @@ fn other_work(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -
     let workload = first.1.does().workload;
     // Files of faultline's own hold random bytes, of another seed other ones; random offsets are of a seed too.
     let of_faultline = first.0.target.made_here && second.0.target.made_here;
-    if of_faultline || !workload.is_ascending() || workload.writes() {
+    let is_ignored = first.1.arm.ignores_output() || second.1.arm.ignores_output();
+    if of_faultline || is_ignored || !workload.is_ascending() || workload.writes() {
         return None;
     }
     let [ours, theirs] = [&first_passes, &second_passes].map(|it| checksums(it));

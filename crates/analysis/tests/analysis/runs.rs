@@ -159,6 +159,28 @@ fn a_command_with_another_time_limit_is_the_same_command() {
 }
 
 #[test]
+fn an_output_that_one_of_two_runs_ignored_is_not_held_against_that_of_the_other() {
+    let of = |id: &str, output: &str, checksum: &str| {
+        let mut record = command("grep x f");
+        (record.id, record.target.made_here) = (id.into(), false);
+        record.cells[0].arm.options.insert("output".into(), Setting::Word(output.into()));
+        for sample in &mut record.samples {
+            if let Outcome::Ok { tally, .. } = &mut sample.outcome {
+                tally.checksum = checksum.into();
+            }
+        }
+        record
+    };
+    const NONE: &str = "0000000000000000";
+    let compared = of("compared", "compared", "0000000000000bad");
+    let ignored = of("ignored", "ignored", NONE);
+    assert_eq!(across(&compared, &ignored).not_comparable, []);
+    assert_eq!(across(&ignored, &compared).not_comparable, []);
+    let other = across(&compared, &of("other", "compared", NONE)).not_comparable;
+    assert!(matches!(other[..], [NotComparable::Output { .. }]), "{other:?}");
+}
+
+#[test]
 fn other_files_beside_the_first_are_another_series_and_another_order_is_not() {
     let of = |names: [&str; 2]| {
         let mut record = command("scan");
