@@ -206,9 +206,23 @@ impl std::str::FromStr for CellPattern {
 
     /// An arm, and what labels say of its condition on either side of it, in any order: `native/mmap scan cached 64KiB`,
     /// and also `scan 64 KiB cached, 4 threads mmap`, as reports print it. What stands between is the arm, so the name of
-    /// a command may have spaces in it.
+    /// a command may have spaces in it. In double quotes it is taken as it is: it may have several spaces together, or end
+    /// in a word that a condition may have.
     fn from_str(text: &str) -> Result<CellPattern, String> {
         const FORM: &str = "write it as 'native/mmap scan cached 64KiB'";
+        let unknown = |word: &str| {
+            format!(
+                "{word:?} is not a workload, state, consume, block size or other part of a condition, or is repeated; \
+                 {FORM}"
+            )
+        };
+        if let Some((before, arm, behind)) = quoted(text) {
+            let words: Vec<&str> = before.split_whitespace().chain(behind.split_whitespace()).collect();
+            return match Filter::parse(&words) {
+                (conditions, []) => Ok(CellPattern { arm: arm.into(), conditions }),
+                (_, [word, ..]) => Err(unknown(word)),
+            };
+        }
         let words: Vec<&str> = text.split_whitespace().collect();
         let (conditions, words) = Filter::parse(&words);
         let arm = match words {
@@ -221,11 +235,7 @@ impl std::str::FromStr for CellPattern {
             }
             [arm] => arm.parse::<crate::Arm>().map_err(|error| format!("{error}; {FORM}"))?.name,
             [arm, word, ..] => {
-                let word = if arm.parse::<crate::Arm>().is_ok() { word } else { arm };
-                return Err(format!(
-                    "{word:?} is not a workload, state, consume, block size or other part of a condition, or is \
-                     repeated; {FORM}"
-                ));
+                return Err(unknown(if arm.parse::<crate::Arm>().is_ok() { word } else { arm }));
             }
         };
         Ok(CellPattern { arm, conditions })
@@ -234,3 +244,41 @@ impl std::str::FromStr for CellPattern {
 
 /// How the names of arms begin that are commands. An arm that does something of its own ends in `(its label)`.
 const COMMANDS: &str = "command/";
+
+/// The name of a command in double quotes, with what stands before and behind them. The name may have quotes in it.
+fn quoted(text: &str) -> Option<(&str, &str, &str)> {
+    let opening = text.match_indices('"').map(|(at, _)| (&text[..at], &text[at + 1..]));
+    let is_first = |before: &str| before.is_empty() || before.ends_with(char::is_whitespace);
+    let (before, rest) = { opening }.find(|(before, rest)| is_first(before) && rest.starts_with(COMMANDS))?;
+    let (name, behind) = rest.rsplit_once('"')?;
+    (behind.is_empty() || behind.starts_with(char::is_whitespace)).then_some((before, name, behind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str) -> CellPattern {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_name_of_a_command_in_quotes_is_taken_as_it_is() {
+        let of = |state| Condition { workload: Workload::Command, state, ..Condition::plain(1 << 20) };
+        for name in ["command/grep  x", "command/grep cached", "command/grep \"x\" f", "command/grep"] {
+            for text in [format!("\"{name}\" cold"), format!("cold \"{name}\"")] {
+                assert!(pattern(&text).is_about(name, &of(State::Cold)), "{text}");
+                assert!(!pattern(&text).is_about(name, &of(State::Cached)), "{text}");
+            }
+            assert!(pattern(&format!("\"{name}\"")).is_about(name, &of(State::Cached)), "{name}");
+        }
+        let words = "\"command/grep\" nowhere".parse::<CellPattern>().unwrap_err();
+        assert!(words.contains("nowhere"), "{words}");
+    }
+
+    #[test]
+    fn the_name_of_a_command_without_quotes_is_what_no_condition_has() {
+        assert_eq!(pattern("command/grep \"x\" f cold").arm, "command/grep \"x\" f");
+        assert_eq!(pattern("cold command/grep  x").arm, "command/grep x");
+    }
+}
