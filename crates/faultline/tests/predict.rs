@@ -50,6 +50,16 @@ fn what_cannot_be_predicted_says_why_and_what_makes_no_sense_is_a_usage_error() 
 }
 
 #[test]
+fn a_question_that_makes_no_sense_is_refused_before_anything_is_measured_for_it() {
+    let sandbox = Sandbox::new();
+    let dir = format!("--dir={}", sandbox.folder("folder"));
+    for wrong in [&["--file-size=0"][..], &["--file-size=1GiB", "--fill=random", "--state=cold"]] {
+        sandbox.run(&[&["predict", &dir][..], wrong].concat()).expect(2);
+        assert!(!sandbox.data().join("runs").exists(), "{wrong:?}");
+    }
+}
+
+#[test]
 fn a_run_that_was_not_calibrated_is_refused_with_its_reason() {
     let sandbox = Sandbox::new();
     let mut record: Value = serde_json::from_str(MEASURED).unwrap();

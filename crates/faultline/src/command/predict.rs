@@ -21,13 +21,7 @@ use crate::{
 };
 
 pub fn run(args: &PredictArgs) -> Result<Exit> {
-    if !args.workload.has_blocks() {
-        return Err(UsageError(format!(
-            "unit costs are of blocks of one size, and workload {} has none; try --workload scan or random",
-            args.workload
-        ))
-        .into());
-    }
+    check(args)?;
     let store = history::Store::open(None)?;
     let whose = machine::whose(args.machine.as_deref(), &store);
     let record = match &args.run {
@@ -43,7 +37,7 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
             (None, _) => calibrate(args)?,
         },
     };
-    let asked = asked(args, &record)?;
+    let asked = asked(args, &record);
     let mut forecast = analysis::forecast(&record, &asked)
         .map_err(|reason| anyhow!("run {} has no unit costs: {reason}", record.id))?;
     let here = machine::here(&store);
@@ -65,18 +59,32 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
 /// Of the saved runs of the machine that is meant, the one whose unit costs fit the question best; and how many were
 /// looked at.
 fn best(args: &PredictArgs, store: &history::Store, whose: &Whose) -> Result<(Option<Record>, usize)> {
-    let here = machine::here(store);
-    let device = lab::device_of(&args.dir);
+    let records = machine::newest(store, whose)?;
+    Ok(match whose.goes_beyond() {
+        // What another machine has now is what its newest run had.
+        true => best_of(records, None, None, |it| asked(args, it)),
+        false => best_of(records, Some(machine::here(store).kernel), lab::device_of(&args.dir), |it| asked(args, it)),
+    })
+}
+
+/// Of records of which the newest comes first.
+fn best_of(
+    records: impl Iterator<Item = Record>,
+    mut kernel: Option<String>,
+    device: Option<String>,
+    asked: impl Fn(&Record) -> ForecastQuestion,
+) -> (Option<Record>, usize) {
     let mut best: Option<(Worth, Record)> = None;
     let mut looked_at = 0;
-    for record in machine::newest(store, whose)? {
+    for record in records {
         looked_at += 1;
-        let worth = worth(&record, &here.kernel, device.as_deref(), &asked(args, &record)?);
+        let kernel = kernel.get_or_insert_with(|| record.environment.kernel.clone());
+        let worth = worth(&record, kernel, device.as_deref(), &asked(&record));
         if let Some(worth) = worth.filter(|it| best.as_ref().is_none_or(|(most, _)| it > most)) {
             best = Some((worth, record));
         }
     }
-    Ok((best.map(|(_, record)| record), looked_at))
+    (best.map(|(_, record)| record), looked_at)
 }
 
 /// What unit costs are worth for a question, the most telling first.
@@ -151,24 +159,38 @@ fn free(args: &PredictArgs) -> Result<u64> {
     Ok((lab::fixture::free_bytes(&args.dir)? / 10).max(1 << 20))
 }
 
-fn asked(args: &PredictArgs, record: &Record) -> Result<ForecastQuestion> {
+/// Before anything is measured for it.
+///
+/// # Errors
+/// The question makes no sense, whatever the unit costs are.
+fn check(args: &PredictArgs) -> Result<(), UsageError> {
     let (file_bytes, block_bytes) = (args.file_size.0, args.block.0);
+    if !args.workload.has_blocks() {
+        return Err(UsageError(format!(
+            "unit costs are of blocks of one size, and workload {} has none; try --workload scan or random",
+            args.workload
+        )));
+    }
     if args.fill != Fill::Sequential && !args.state.is_filled() {
         return Err(UsageError(format!(
             "--fill applies to states that begin with the pages in the page cache, and {} does not",
             args.state
-        ))
-        .into());
+        )));
     }
     if file_bytes == 0 || block_bytes == 0 {
-        return Err(UsageError("a file and a block need at least one byte".into()).into());
+        return Err(UsageError("a file and a block need at least one byte".into()));
     }
     // A run would not measure it either.
     let asked = Condition { workload: args.workload, block_bytes, ..Condition::plain(file_bytes) };
-    if let Some(skip) = Skip::for_its_size(&asked) {
-        return Err(UsageError(skip.to_string()).into());
+    match Skip::for_its_size(&asked) {
+        Some(skip) => Err(UsageError(skip.to_string())),
+        None => Ok(()),
     }
-    Ok(ForecastQuestion {
+}
+
+fn asked(args: &PredictArgs, record: &Record) -> ForecastQuestion {
+    let (file_bytes, block_bytes) = (args.file_size.0, args.block.0);
+    ForecastQuestion {
         arms: args.method.clone(),
         workload: args.workload,
         consume: args.consume,
@@ -179,7 +201,7 @@ fn asked(args: &PredictArgs, record: &Record) -> Result<ForecastQuestion> {
         state: args.state,
         fill: Some(args.fill).filter(|it| *it != Fill::Sequential),
         threads: args.threads,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -241,6 +263,23 @@ mod tests {
         assert!(of(&record, &kernel) > worth(&record, &kernel, Some("another device"), &asked));
         let none = Record { calibration: Reading::unavailable("a budget of 5 s"), ..record };
         assert_eq!(of(&none, &kernel), None);
+    }
+
+    #[test]
+    fn of_another_machine_the_kernel_of_its_newest_run_is_the_one_that_it_has() {
+        let record: Record = serde_json::from_str(MEASURED).unwrap();
+        let of = |id: &str, kernel: &str| {
+            let mut it = record.clone();
+            (it.id, it.environment.kernel) = (id.into(), kernel.into());
+            it
+        };
+        let records = || [of("newest", "7.1"), of("older", "6.18"), of("oldest", "7.1")].into_iter();
+        let best = |kernel: Option<&str>| {
+            let ask = |it: &Record| question(it, State::Cached);
+            best_of(records(), kernel.map(String::from), None, ask).0.map(|it| it.id)
+        };
+        assert_eq!(best(None).as_deref(), Some("newest"));
+        assert_eq!(best(Some("6.18")).as_deref(), Some("older"));
     }
 
     #[test]
