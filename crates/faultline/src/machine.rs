@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use history::Store;
+use history::{Listed, Store};
 use schema::{
     Record,
     machine::{MadeOn, Origin, Whose},
@@ -24,12 +24,12 @@ pub fn whose(described: Option<&str>, store: &Store) -> Whose {
 ///
 /// # Errors
 /// A folder is there and cannot be read.
-pub fn runs(store: &Store, whose: &Whose) -> Result<Vec<(String, PathBuf, Origin)>> {
-    let of = |runs: Vec<(String, PathBuf)>, origin| runs.into_iter().map(move |(id, path)| (id, path, origin));
-    let imported = if whose.goes_beyond() { store.list_imported()? } else { Vec::new() };
-    let mut all: Vec<_> = of(store.list()?, Origin::Own).chain(of(imported, Origin::Imported)).collect();
-    all.sort_by(|a, b| b.0.cmp(&a.0));
-    Ok(all)
+pub fn runs(store: &Store, whose: &Whose) -> Result<Vec<Listed>> {
+    let of_here = |runs: Vec<(String, PathBuf)>| runs.into_iter().map(|(id, path)| (id, path, Origin::Own)).collect();
+    match whose.goes_beyond() {
+        true => store.list_all(),
+        false => store.list().map(of_here),
+    }
 }
 
 /// Of the newest runs of a machine, so many are looked at for unit costs.

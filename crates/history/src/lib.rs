@@ -13,4 +13,4 @@ mod store;
 
 pub use index::{Digest, Index};
 pub use journal::{CleanupJournal, Entry, Found, Owner, Removal, kind_of};
-pub use store::{Imported, Store};
+pub use store::{Imported, Listed, Store};

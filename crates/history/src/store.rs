@@ -104,16 +104,14 @@ impl Store {
     /// # Errors
     /// Names what was not found and the nearest id, or the file and what is wrong with it.
     pub fn find(&self, which: &str) -> Result<(Record, Origin)> {
-        let runs = self.list()?;
         if which == "last" {
+            let runs = self.list()?;
             let Some((_, path)) = runs.first() else {
                 bail!("no run is saved in {}; `faultline run FILE` makes one", self.folder.display());
             };
             return Ok((read(path)?, Origin::Own));
         }
-        let of = |runs: Vec<(String, PathBuf)>, origin| runs.into_iter().map(move |(id, path)| (id, path, origin));
-        let all: Vec<(String, PathBuf, Origin)> =
-            of(runs, Origin::Own).chain(of(self.list_imported()?, Origin::Imported)).collect();
+        let all = self.list_all()?;
         if let Some((_, path, origin)) = all.iter().find(|(id, ..)| id == which) {
             return Ok((read(path)?, *origin));
         }
@@ -121,8 +119,7 @@ impl Store {
         if which.contains('/') || path.extension().is_some_and(|extension| extension == "json") || path.is_file() {
             return Ok((read(path)?, self.origin(path)));
         }
-        let begins: Vec<&(String, PathBuf, Origin)> =
-            all.iter().filter(|(id, ..)| !which.is_empty() && id.starts_with(which)).collect();
+        let begins: Vec<&Listed> = all.iter().filter(|(id, ..)| !which.is_empty() && id.starts_with(which)).collect();
         match begins[..] {
             [(_, path, origin)] => Ok((read(path)?, *origin)),
             [] => bail!("no run {which:?} in {}{}", self.folder.display(), hint(which, &all)),
@@ -164,7 +161,7 @@ impl Store {
     /// # Errors
     /// When the folder is there and cannot be read.
     pub fn list(&self) -> Result<Vec<(String, PathBuf)>> {
-        listed(&self.folder)
+        Ok(without_origin(newest_first(listed(&self.folder, Origin::Own)?)))
     }
 
     /// The same of the records that were imported.
@@ -172,7 +169,17 @@ impl Store {
     /// # Errors
     /// When the folder is there and cannot be read.
     pub fn list_imported(&self) -> Result<Vec<(String, PathBuf)>> {
-        listed(&self.imported)
+        Ok(without_origin(newest_first(listed(&self.imported, Origin::Imported)?)))
+    }
+
+    /// The same of both, the newest first of all.
+    ///
+    /// # Errors
+    /// When a folder is there and cannot be read.
+    pub fn list_all(&self) -> Result<Vec<Listed>> {
+        let own = listed(&self.folder, Origin::Own)?;
+        let imported = listed(&self.imported, Origin::Imported)?;
+        Ok(newest_first(own.into_iter().chain(imported).collect()))
     }
 
     /// Copies the record in a file, which may also be what `--json` printed, to those that were made elsewhere. The name is
@@ -296,31 +303,41 @@ fn goes_on(earlier: &Record, later: &Record) -> bool {
         && earlier.samples.iter().zip(&later.samples).all(|(earlier, later)| is_same(earlier, later))
 }
 
-fn listed(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+/// The id of a run, its file, and whose folder that is in.
+pub type Listed = (String, PathBuf, Origin);
+
+fn without_origin(runs: Vec<Listed>) -> Vec<(String, PathBuf)> {
+    runs.into_iter().map(|(id, path, _)| (id, path)).collect()
+}
+
+fn listed(folder: &Path, origin: Origin) -> Result<Vec<Listed>> {
     let files = atomic::files(folder).with_context(|| {
         format!("the saved runs in {} cannot be listed; check the value of {}", folder.display(), places::VARIABLE)
     })?;
-    let mut runs: Vec<(String, PathBuf)> = files
+    let runs = files
         .into_iter()
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .filter_map(|path| Some((path.file_stem()?.to_str()?.to_string(), path)))
-        .filter(|(id, _)| !id.starts_with('.'))
-        .collect();
-    // Ids begin with the time; files with other names come after them.
-    let key = |id: &str| (id.starts_with(|c: char| c.is_ascii_digit()), id.to_string());
-    runs.sort_by_cached_key(|(id, _)| std::cmp::Reverse(key(id)));
-    // Of those that began in one second, the one that was written last.
-    let second = |id: &str| id.split('-').next().map(str::to_string);
-    let newest = runs.first().and_then(|(id, _)| second(id));
-    let in_it = runs.iter().take_while(|(id, _)| second(id) == newest).count();
-    let written = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
-    if in_it > 1 {
-        runs[..in_it].sort_by_cached_key(|(_, path)| std::cmp::Reverse(written(path)));
-    }
-    Ok(runs)
+        .filter_map(|path| Some((path.file_stem()?.to_str()?.to_string(), path, origin)))
+        .filter(|(id, ..)| !id.starts_with('.'));
+    Ok(runs.collect())
 }
 
-fn hint(which: &str, runs: &[(String, PathBuf, Origin)]) -> String {
+fn newest_first(mut runs: Vec<Listed>) -> Vec<Listed> {
+    // Ids begin with the time; files with other names come after them.
+    let key = |id: &str| (id.starts_with(|c: char| c.is_ascii_digit()), id.to_string());
+    runs.sort_by_cached_key(|(id, ..)| std::cmp::Reverse(key(id)));
+    // Of those that began in one second, the one that was written last.
+    let second = |id: &str| id.split('-').next().map(str::to_string);
+    let newest = runs.first().and_then(|(id, ..)| second(id));
+    let in_it = runs.iter().take_while(|(id, ..)| second(id) == newest).count();
+    let written = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
+    if in_it > 1 {
+        runs[..in_it].sort_by_cached_key(|(_, path, _)| std::cmp::Reverse(written(path)));
+    }
+    runs
+}
+
+fn hint(which: &str, runs: &[Listed]) -> String {
     match nearest(which, runs.iter().map(|(id, ..)| id.as_str())) {
         Some(id) => format!("; did you mean {id:?}?"),
         None if runs.is_empty() => "; nothing is saved there yet".into(),

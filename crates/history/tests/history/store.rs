@@ -423,6 +423,28 @@ fn what_is_imported_has_a_place_of_its_own_and_its_id_finds_it_there() {
 }
 
 #[test]
+fn own_runs_and_imported_ones_have_one_order_in_which_names_that_are_no_times_are_the_oldest() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    for id in ["laptop", "20261120T225104Z-3f9a", "20261122T080000Z-11aa"] {
+        store.import(&file_of(folder.path(), &record(id))).unwrap();
+    }
+    for id in ["home", "20261121T080000Z-77b0"] {
+        store.save(&record(id)).unwrap();
+    }
+    let listed = store.list_all().unwrap();
+    let listed: Vec<(&str, Origin)> = listed.iter().map(|(id, _, origin)| (id.as_str(), *origin)).collect();
+    let expected = [
+        ("20261122T080000Z-11aa", Origin::Imported),
+        ("20261121T080000Z-77b0", Origin::Own),
+        ("20261120T225104Z-3f9a", Origin::Imported),
+        ("laptop", Origin::Imported),
+        ("home", Origin::Own),
+    ];
+    assert_eq!(listed, expected);
+}
+
+#[test]
 fn where_a_record_lies_decides_whose_it_is_and_not_the_path_to_it() {
     let folder = TempDir::new().unwrap();
     let store = store(folder.path());
