@@ -127,9 +127,10 @@ impl Pattern {
         self.in_order_share() > Pattern::IN_ORDER && self.access_bytes() <= Pattern::SMALL_BYTES
     }
 
-    /// Of the accesses, those that begin where the one before them ended.
+    /// Of the accesses that follow one, those that begin where it ended.
     pub fn in_order_share(&self) -> f64 {
-        self.in_order as f64 / self.accesses.max(1) as f64
+        // Of several files, the first access of one may be in order, too.
+        (self.in_order as f64 / self.accesses.saturating_sub(1).max(1) as f64).min(1.0)
     }
 }
 
@@ -147,4 +148,31 @@ fn is_zero(number: &u64) -> bool {
 
 fn is_false(flag: &bool) -> bool {
     !flag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(accesses: u64, in_order: u64) -> Pattern {
+        Pattern {
+            file_bytes: 10_000,
+            accesses,
+            bytes: 10_000,
+            page_bytes: 4096,
+            distinct_pages: 3,
+            in_order,
+            threads: 1,
+            mappings: 0,
+            sizes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_first_access_follows_none_so_few_reads_can_be_in_order_too() {
+        assert_eq!(pattern(3, 2).in_order_share(), 1.0);
+        assert_eq!(pattern(5, 2).in_order_share(), 0.5);
+        assert_eq!((pattern(1, 0).in_order_share(), pattern(0, 0).in_order_share()), (0.0, 0.0));
+        assert_eq!(pattern(8, 8).in_order_share(), 1.0, "of eight files");
+    }
 }

@@ -6,7 +6,7 @@ use schema::{
         Advice, AdviceCaveat, AdviceReason, AdviceSelfCheck, AdviceVerdict, CheckedBy, Grade, How, Settles, Switched,
         Unchecked,
     },
-    advised::{Advised, OtherReached, Reach},
+    advised::{Advised, OtherReached, Pattern, Reach},
     arm::short,
     estimate::Estimate,
     record::Resident,
@@ -346,11 +346,10 @@ pub(crate) fn file(of: &Advised) -> String {
 /// What the command does to the file.
 pub(crate) fn pattern(of: &Advised) -> String {
     let it = &of.pattern;
-    // The first access follows none.
-    let order = match it.in_order as f64 / it.accesses.saturating_sub(1) as f64 {
+    let order = match it.in_order_share() {
         _ if it.accesses < 2 => "",
-        share if share > 0.8 => " in order",
-        share if share < 0.2 => " in no order",
+        share if share > Pattern::IN_ORDER => " in order",
+        share if share < Pattern::ANYWHERE => " in no order",
         _ => " partly in order",
     };
     let reach = match &of.reach {
