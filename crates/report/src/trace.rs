@@ -131,7 +131,7 @@ fn sums(file: &FileSummary) -> String {
         bytes(file.bytes as f64),
         counted(file.distinct_pages as usize, "distinct page", "distinct pages"),
         Bytes(file.page_bytes).exact(),
-        bytes((file.distinct_pages * file.page_bytes) as f64),
+        bytes(file.touched_bytes() as f64),
         Bytes(file.end_bytes).exact(),
         percent(share),
         sizes.join(", ")
@@ -227,7 +227,7 @@ mod tests {
             path: path.into(),
             unseen_touches: 1500,
             mappings: 2,
-            bytes: Some(1 << 20),
+            bytes: Some(2 << 20),
             identity: None,
             resident_before: Some(0.25),
             found: Vec::new(),
@@ -245,7 +245,7 @@ mod tests {
             distinct_pages: accesses,
             page_bytes: 4096,
             in_order: 0,
-            end_bytes: 1 << 20,
+            end_bytes: 2 << 20,
             sizes: vec![(4096, accesses)],
         };
         let not_all = Inexact::BudgetOver { budget_ms: 30_000 };
@@ -272,16 +272,16 @@ mod tests {
               note: it ended with status 3
 
             /a
-              1 MiB, 25 % of it in the page cache before
+              2 MiB, 25 % of it in the page cache before
               500 accesses of 1.95 MiB together, 500 of them touches of pages in a mapping, by 2 threads
-              500 distinct pages of 4 KiB (1.95 MiB); the last byte that was read ends at 1 MiB
+              500 distinct pages of 4 KiB (1.95 MiB); the last byte that was read ends at 2 MiB
               0.0 % begin where the one before ended
               sizes: 4 KiB (500)
               mapped 2 times, 1 of them with MAP_POPULATE: the pages that were touched in mappings of 1 MiB or more are among the accesses, in the order of their first touches, but for at most 1,500 that could not be seen
               advised: madvise(MADV_WILLNEED) 2 times
 
             /b
-              1 MiB, evicted before it was recorded, as far as that could be
+              2 MiB, evicted before it was recorded, as far as that could be
               mapped 2 times, 1 of them with MAP_POPULATE: the pages that were touched are not known, or not all of them: the time for it was over after 30 s; a longer --exact-budget may reach the end
               advised: madvise(MADV_WILLNEED) 2 times
 
@@ -290,6 +290,27 @@ mod tests {
     }
 
     #[test]
+    #[test]
+    fn pages_have_no_more_bytes_than_the_file_that_they_are_of() {
+        let of = |bytes, end_bytes| FileSummary {
+            file: TracedFile { path: "/a".into(), bytes, ..TracedFile::default() },
+            accesses: 2,
+            touched: 0,
+            threads: 1,
+            bytes: end_bytes,
+            distinct_pages: 2,
+            page_bytes: 4096,
+            in_order: 1,
+            end_bytes,
+            sizes: vec![(4096, 1)],
+        };
+        assert_eq!(of(Some(5000), 5000).touched_bytes(), 5000);
+        assert_eq!(of(Some(1 << 20), 5000).touched_bytes(), 8192);
+        assert_eq!(of(Some(100), 5000).touched_bytes(), 5000, "it grew");
+        assert_eq!(of(None, 5000).touched_bytes(), 8192, "how large it was is not known");
+        assert!(sums(&of(Some(5000), 5000)).contains("4.88 KiB"));
+    }
+
     fn counts_of_a_strangers_trace_that_no_number_holds_are_the_largest_number() {
         let mapping = MappingCount {
             shared: true,

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Fill, State, counted::Bin};
+use crate::{Fill, State, counted::Bin, trace};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Advised {
@@ -101,12 +101,12 @@ impl Pattern {
     pub const SMALL_BYTES: f64 = 8192.0;
 
     pub fn touched_bytes(&self) -> f64 {
-        self.distinct_pages.saturating_mul(self.page_bytes) as f64
+        trace::bytes_of_pages(self.distinct_pages, self.page_bytes, self.file_bytes) as f64
     }
 
     /// Of the file.
     pub fn touched_share(&self) -> f64 {
-        (self.touched_bytes() / self.file_bytes.max(1) as f64).min(1.0)
+        self.touched_bytes() / self.file_bytes.max(1) as f64
     }
 
     /// Of the access in the middle; 0 without one.
@@ -174,5 +174,12 @@ mod tests {
         assert_eq!(pattern(5, 2).in_order_share(), 0.5);
         assert_eq!((pattern(1, 0).in_order_share(), pattern(0, 0).in_order_share()), (0.0, 0.0));
         assert_eq!(pattern(8, 8).in_order_share(), 1.0, "of eight files");
+    }
+
+    #[test]
+    fn no_more_is_touched_than_the_files_have() {
+        assert_eq!((pattern(3, 2).touched_bytes(), pattern(3, 2).touched_share()), (10_000.0, 1.0));
+        let part = Pattern { distinct_pages: 1, file_bytes: 8192, ..pattern(3, 2) };
+        assert_eq!((part.touched_bytes(), part.touched_share()), (4096.0, 0.5));
     }
 }

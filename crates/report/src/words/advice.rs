@@ -361,11 +361,7 @@ pub(crate) fn pattern(of: &Advised) -> String {
         }
     };
     let least = if matches!(of.reach, Reach::UnseenMapping { .. }) || of.coverage < 1.0 { "at least " } else { "" };
-    format!(
-        "{}, {reach}; {least}{} reached",
-        size(it.file_bytes as f64),
-        size(it.distinct_pages.saturating_mul(it.page_bytes) as f64)
-    )
+    format!("{}, {reach}; {least}{} reached", size(it.file_bytes as f64), size(it.touched_bytes()))
 }
 
 pub(crate) fn other(of: &OtherReached, all_bytes: Option<u64>) -> String {

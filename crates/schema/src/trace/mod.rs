@@ -304,6 +304,19 @@ pub struct FileSummary {
 }
 
 /// Why something is no trace, or is none that can be written.
+impl FileSummary {
+    /// Of the pages in which a byte lies that was read.
+    pub fn touched_bytes(&self) -> u64 {
+        let file_bytes = self.file.bytes.map_or(u64::MAX, |it| it.max(self.end_bytes));
+        bytes_of_pages(self.distinct_pages, self.page_bytes, file_bytes)
+    }
+}
+
+/// What so many pages have of files: the last page of a file goes beyond its end.
+pub fn bytes_of_pages(pages: u64, page_bytes: u64, file_bytes: u64) -> u64 {
+    pages.saturating_mul(page_bytes).min(file_bytes)
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
     Unreadable {
