@@ -156,7 +156,8 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
         .map(|(number, what)| format!("{} read{} {what}", count(number as f64), if number == 1 { "" } else { "s" }))
         .collect();
     if beyond_limit > 0 {
-        said.push(format!("{} accesses beyond what a trace holds", count(beyond_limit as f64)));
+        let beyond = counted(beyond_limit as usize, "call, touch or mapping", "calls, touches and mappings");
+        said.push(format!("{beyond} beyond what a trace holds"));
     }
     if small_mappings > 0 {
         said.push(format!("touches in {} of less than 1 MiB", counted(small_mappings as usize, "mapping", "mappings")));
@@ -285,11 +286,10 @@ mod tests {
               mapped 2 times, 1 of them with MAP_POPULATE: the pages that were touched are not known, or not all of them: the time for it was over after 30 s; a longer --exact-budget may reach the end
               advised: madvise(MADV_WILLNEED) 2 times
 
-            not among them: 700 accesses beyond what a trace holds, touches in 1 mapping of less than 1 MiB
+            not among them: 700 calls, touches and mappings beyond what a trace holds, touches in 1 mapping of less than 1 MiB
         "#]].assert_eq(&trace(&summary));
     }
 
-    #[test]
     #[test]
     fn pages_have_no_more_bytes_than_the_file_that_they_are_of() {
         let of = |bytes, end_bytes| FileSummary {
@@ -311,6 +311,7 @@ mod tests {
         assert!(sums(&of(Some(5000), 5000)).contains("4.88 KiB"));
     }
 
+    #[test]
     fn counts_of_a_strangers_trace_that_no_number_holds_are_the_largest_number() {
         let mapping = MappingCount {
             shared: true,

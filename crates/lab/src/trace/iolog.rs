@@ -32,16 +32,16 @@ pub(super) fn parse(version: u32, lines: &mut Lines<impl BufRead>, found: &mut F
             "read" => {
                 let (offset, bytes) = (number(words.next())?, number(words.next())?);
                 match bytes {
-                    0 => found.left_out.at_end += 1,
+                    0 => found.at_end(path),
                     _ => found.read(None, path, offset, bytes)?,
                 }
             }
-            "write" | "trim" => {
+            "write" => {
                 number(words.next())?;
                 number(words.next())?;
-                found.left_out.writes += 1;
+                found.written(path);
             }
-            "add" | "open" | "close" | "wait" | "sync" | "datasync" => {}
+            "trim" | "add" | "open" | "close" | "wait" | "sync" | "datasync" => {}
             _ => return Err(wrong()),
         }
     }

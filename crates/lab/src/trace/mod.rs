@@ -257,6 +257,18 @@ impl Found<'_> {
         Ok(())
     }
 
+    fn failed(&mut self, path: &str) {
+        self.left_out.failed += u64::from(self.is_meant(path));
+    }
+
+    fn at_end(&mut self, path: &str) {
+        self.left_out.at_end += u64::from(self.is_meant(path));
+    }
+
+    fn written(&mut self, path: &str) {
+        self.left_out.writes += u64::from(self.is_meant(path));
+    }
+
     fn mapped(&mut self, path: &str) -> Result<(), Wrong> {
         self.mappings += 1;
         if self.is_meant(path) {

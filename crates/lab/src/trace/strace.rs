@@ -216,7 +216,7 @@ fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Foun
             if failed {
                 // A descriptor that is none has no path.
                 let path = descriptor(arguments).and_then(|it| it.1);
-                found.left_out.failed += u64::from(name.contains("read") && path.is_some_and(|it| is_file(&it)));
+                path.filter(|it| name.contains("read") && is_file(it)).into_iter().for_each(|it| found.failed(&it));
                 return Ok(true);
             }
             let (number, path, rest) = descriptor(arguments).ok_or_else(wrong)?;
@@ -255,8 +255,8 @@ fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Foun
                 None => descriptors.moved(thread, number, &path, given),
             };
             match (name.contains("write"), offset) {
-                (true, _) => found.left_out.writes += 1,
-                (false, _) if given == 0 => found.left_out.at_end += 1,
+                (true, _) => found.written(&path),
+                (false, _) if given == 0 => found.at_end(&path),
                 (false, None) => found.unplaced(&path)?,
                 (false, Some(offset)) => found.read(numbered(thread), &path, offset, given)?,
             }
@@ -281,8 +281,12 @@ fn between(
         Ok((number, path.ok_or_else(|| Wrong::NoPath { descriptor: number.to_string() })?, rest))
     };
     if result.starts_with('-') {
-        let is_of_file = arguments.split(", ").filter_map(|it| descriptor(it)?.1).any(|it| is_file(&it));
-        found.left_out.failed += u64::from(is_of_file);
+        let from = match name.starts_with("sendfile") {
+            true => descriptor(arguments).and_then(|(.., rest)| descriptor(rest.strip_prefix(", ")?)),
+            false => descriptor(arguments),
+        };
+        let path = from.and_then(|it| it.1).filter(|it| is_file(it));
+        path.into_iter().for_each(|it| found.failed(&it));
         return Ok(());
     }
     let (first, first_path, rest) = ends(arguments)?;
@@ -308,14 +312,14 @@ fn between(
     };
     if is_file(&from.1) {
         match begin(&from) {
-            _ if given == 0 => found.left_out.at_end += 1,
+            _ if given == 0 => found.at_end(&from.1),
             None => found.unplaced(&from.1)?,
             Some(offset) => found.read(numbered(thread), &from.1, offset, given)?,
         }
     }
     if is_file(&to.1) {
         begin(&to);
-        found.left_out.writes += 1;
+        found.written(&to.1);
     }
     Ok(())
 }

@@ -57,7 +57,8 @@ fn positions_of_descriptors_are_followed_through_a_log_of_strace() {
 
     let one = import(log.as_bytes(), &["/etc/résumé".into()]).unwrap();
     assert_eq!(accesses(&one), [(0, 0, 7)]);
-    assert_eq!((one.header.left_out.other_files, one.header.left_out.unknown_offset), (6, 1));
+    let of_it = LeftOut { other_files: 6, unknown_offset: 1, ..LeftOut::default() };
+    assert_eq!(one.header.left_out, of_it, "what failed, was at the end or wrote is of others");
     let other = import(log.as_bytes(), &["/data/a b.db".into()]).unwrap();
     assert_eq!((other.header.left_out.other_files, other.header.coverage), (2, 1.0), "what is not known is of another");
     // Without the number of a thread, and with other times.
@@ -143,6 +144,8 @@ fn calls_from_one_descriptor_to_another_read_at_an_offset_in_memory_or_move_the_
     assert_eq!(accesses(&imported), expected);
     let left_out = LeftOut { failed: 1, at_end: 1, unknown_offset: 1, writes: 1, ..LeftOut::default() };
     assert_eq!(imported.header.left_out, left_out);
+    let written = import(log.as_bytes(), &["/d/b".into()]).unwrap().header.left_out;
+    assert_eq!((written.failed, written.at_end, written.writes), (0, 0, 1), "of the other file nothing is counted");
 }
 
 #[test]
@@ -222,12 +225,14 @@ fn what_is_wrong_with_a_log_is_said_with_its_line_and_with_what_to_try() {
 }
 
 #[test]
-fn both_versions_of_an_iolog_are_read_and_writes_are_counted() {
+fn both_versions_of_an_iolog_are_read_and_writes_are_counted_of_the_files_that_are_meant() {
     let entries = [
         "/d/x add",
         "/d/x open",
         "/d/x read 0 4096",
         "/d/y write 0 512",
+        "/d/y trim 0 512",
+        "/d/y read 512 0",
         "/d/x wait 300 0",
         "/d/y read 512 100",
         "/d/x sync 0 0",
@@ -241,6 +246,9 @@ fn both_versions_of_an_iolog_are_read_and_writes_are_counted() {
     assert_eq!(accesses(&second), [(0, 0, 4096), (1, 512, 100)]);
     assert_eq!((second.header.left_out.writes, second.header.recorder.as_str()), (1, "fio iolog"));
     assert_eq!(of(&log(3, "1250 ")), Ok(second));
+    let left_out = |path: &str| import(log(2, "").as_bytes(), &[path.into()]).unwrap().header.left_out;
+    assert_eq!(left_out("/d/x"), LeftOut { other_files: 1, ..LeftOut::default() });
+    assert_eq!(left_out("/d/y"), LeftOut { other_files: 1, writes: 1, at_end: 1, ..LeftOut::default() });
 }
 
 #[test]

@@ -98,7 +98,7 @@ pub struct TracedFile {
     pub counts: Option<observation::Access>,
 }
 
-/// What the recorder saw and the trace does not have.
+/// What the recorder saw and the trace does not have. Where files were asked for, all but `other_files` is of these.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -114,7 +114,8 @@ pub struct LeftOut {
     /// Reads of other files than those that were asked for.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_files: u64,
-    /// Accesses beyond what a trace holds; they lower its coverage.
+    /// Calls, touches and mappings beyond what a trace holds; they lower its coverage. Writes are among them where they move
+    /// what is read.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub beyond_limit: u64,
     /// Mappings that are too small for their pages to be seen one by one, of files whose pages are. Their pages lower the
@@ -303,7 +304,6 @@ pub struct FileSummary {
     pub sizes: Vec<(u64, u64)>,
 }
 
-/// Why something is no trace, or is none that can be written.
 impl FileSummary {
     /// Of the pages in which a byte lies that was read.
     pub fn touched_bytes(&self) -> u64 {
@@ -317,6 +317,7 @@ pub fn bytes_of_pages(pages: u64, page_bytes: u64, file_bytes: u64) -> u64 {
     pages.saturating_mul(page_bytes).min(file_bytes)
 }
 
+/// Why something is no trace, or is none that can be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
     Unreadable {
