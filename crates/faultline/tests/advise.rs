@@ -7,6 +7,7 @@ use schema::{
     advice::{AdviceReason, AdviceVerdict},
     advised::{Advised, Group, Reach},
     findings::Document,
+    reason::Reason,
     record::Outcome,
 };
 
@@ -164,6 +165,23 @@ fn a_switch_is_measured_beside_the_command() {
     let [advice] = &document.findings.advice[..] else { panic!("one state was asked about") };
     assert_eq!(advice.switched.iter().map(|it| it.line.as_str()).collect::<Vec<_>>(), [switch.as_str()]);
     assert!(advice.switched[0].real.is_some() || advice.switched[0].reason.is_some());
+}
+
+#[test]
+fn a_switch_that_cannot_run_takes_nothing_from_the_command() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let options = ["--state=cached", "--switch=no-such-program", "--trace", &trace, &file];
+    let document = advise(&sandbox, &options, &["cksum", &file]).document();
+    if !is_possible(&document) {
+        return;
+    }
+    let cells = &document.record.cells;
+    let of_program = |it: &&schema::record::Cell| it.arm.is_command() && it.baseline;
+    assert!(cells.iter().filter(of_program).all(|it| it.skipped.is_none()), "{cells:#?}");
+    let [advice] = &document.findings.advice[..] else { panic!("one state was asked about") };
+    assert!(advice.program_ns.is_some());
+    assert!(matches!(advice.switched[0].reason, Some(Reason::Skipped(Skip::Failed(_)))), "{:?}", advice.switched);
 }
 
 #[test]

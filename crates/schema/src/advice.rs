@@ -315,6 +315,8 @@ pub enum Unchecked {
     /// The program takes no longer cold than cached.
     NoColdTime,
     NoReading,
+    /// The kernel counts system time by ticks, and the program has hardly one of them.
+    TooCoarse,
 }
 
 /// The line to write, or the switch to set.

@@ -43,6 +43,9 @@ pub struct Loss {
     /// The choice was too slow for rounds: the figure is that of one short pass.
     #[serde(default)]
     pub by_trial: bool,
+    /// Which of the two is faster was not decided: it loses no more than this, by the end of an interval.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_most: bool,
 }
 
 /// What makes the largest part of the difference between two arms, at calibrated unit costs.

@@ -72,7 +72,12 @@ impl Checked {
             CheckedBy::SystemTime => 2.0 * ticks / (program.passes.len().max(1) as f64).sqrt(),
             _ => 0.0,
         };
-        Checked { by, both: both.ok_or(Unchecked::NoReading), ratio: None, doubt }
+        let both = match both {
+            // As many ticks may have been counted too few or too many as there are.
+            Some([program, _]) if doubt >= program => Err(Unchecked::TooCoarse),
+            both => both.ok_or(Unchecked::NoReading),
+        };
+        Checked { by, both, ratio: None, doubt }
     }
 
     pub(super) fn of(

@@ -279,13 +279,15 @@ fn without_gain(found: &Found, advice: Advice, all: &[Candidate]) -> Advice {
     };
     let gains = |it: &Candidate| measured(it).unwrap_or(it.widest);
     let Some(most) = all.iter().max_by(|a, b| gains(a).ci_high.total_cmp(&gains(b).ci_high)) else {
-        let reason = cells::finding(found.run, found.view().recorded).reasons.into_iter().next();
-        return open(AdviceReason::NotMeasured { reason: reason.unwrap_or(Reason::NoPass) }, found.more_rounds());
+        let reason = why_no_pass(found, found.view().recorded);
+        return open(AdviceReason::NotMeasured { reason }, found.more_rounds());
     };
     if let Some(few) = all.iter().map(|it| it.gains.rounds).min().filter(|&it| it < LEAST_PAIRS) {
         return open(AdviceReason::TooFewRounds { rounds: few, least: LEAST_PAIRS }, found.more_rounds());
     }
     let Estimate { ci_low, ci_high, .. } = gains(most);
+    // However much the program looks at.
+    let ci_low = if measured(most).is_some() { ci_low } else { ci_low.min(most.least.ci_low) };
     if ci_high < WORTH {
         // A rule speaks for it, so that the others say nothing of it.
         if let Some(reason) = unmeasured(found) {
@@ -293,7 +295,11 @@ fn without_gain(found: &Found, advice: Advice, all: &[Candidate]) -> Advice {
         }
         return no_difference(advice, AdviceReason::BestGains { arm: most.arm.name.clone(), most: ci_high });
     }
-    match most.elsewhere && measured(most).is_none() {
+    if measured(most).is_some() {
+        let (arm, predicted) = (most.arm.name.clone(), most.least.median);
+        return open(AdviceReason::SwitchOpen { arm, predicted, ci_low, ci_high }, found.more_rounds());
+    }
+    match most.elsewhere {
         true => open(AdviceReason::DependsOnUse { arm: most.arm.name.clone() }, Settles::Switch),
         false if ci_low > 1.0 && ci_low <= 1.0 + found.noise => {
             let (arm, times) = (most.arm.name.clone(), 1.0 + found.noise);
@@ -311,8 +317,11 @@ fn unmeasured(found: &Found) -> Option<Reason> {
     let is_asked_for =
         |arm: &Arm| !kind::is_in_advance(arm) && fired.iter().any(|rule| (rule.proposes)(&evidence, arm));
     let cell = found.view().arms.iter().find(|it| without(it.arm()) && is_asked_for(it.arm()))?;
-    let reason = cells::finding(found.run, cell).reasons.into_iter().next().unwrap_or(Reason::NoPass);
-    Some(reason.of(found.run.name(cell.arm())))
+    Some(why_no_pass(found, cell).of(found.run.name(cell.arm())))
+}
+
+fn why_no_pass(found: &Found, cell: &Cell) -> Reason {
+    cells::finding(found.run, cell).reasons.into_iter().next().unwrap_or(Reason::NoPass)
 }
 
 fn no_difference(advice: Advice, because: AdviceReason) -> Advice {
@@ -352,8 +361,9 @@ fn is_known(found: &Found) -> Result<(), Open> {
     }
     for cell in [program.now, found.view().recorded] {
         if cell.passes.is_empty() {
-            let reason = cells::finding(found.run, cell).reasons.into_iter().next().unwrap_or(Reason::NoPass);
-            return Err((AdviceReason::NotMeasured { reason }, Settles::Reason));
+            let reason = why_no_pass(found, cell);
+            let settles = if cell.lacked_time() { Settles::LargerBudget } else { Settles::Reason };
+            return Err((AdviceReason::NotMeasured { reason }, settles));
         }
     }
     Ok(())
@@ -364,6 +374,7 @@ fn is_checked(found: &Found, checked: Option<&Checked>) -> Result<(), Open> {
     let settles = |why: &Unchecked| match why {
         // Both are measured always, and there was no time for one.
         Unchecked::NeedsBothStates => Settles::LargerBudget,
+        Unchecked::TooCoarse => found.more_rounds(),
         Unchecked::NoColdTime => Settles::Switch,
         Unchecked::NoReading => Settles::Reason,
     };
@@ -486,7 +497,10 @@ fn switched(found: &Found, program: &Program, cell: &Cell, all: &[Candidate]) ->
         like: like.map(|it| it.name.clone()),
         predicted: candidate.map(|it| it.least),
         predicted_at_most: candidate.map(|it| it.widest).filter(|it| candidate.is_some_and(|of| of.least != *it)),
-        reason: real.reason.filter(|_| gain.is_none()),
+        reason: match cell.passes.is_empty() {
+            true => Some(why_no_pass(found, cell)),
+            false => real.reason.filter(|_| gain.is_none()),
+        },
     }
 }
 

@@ -83,7 +83,7 @@ fn of_arm(run: &Run, compared: &[Compared], answered: &[Answered], name: &str) -
     if answered.iter().all(|it| it.baseline.arm().name == name) {
         return None;
     }
-    let (mut losses, mut known) = (Vec::new(), 0);
+    let (mut losses, mut bounds, mut known) = (Vec::<Loss>::new(), Vec::new(), 0);
     for it in answered {
         let cell = cell_of(run, it, name)?;
         let is_of_job = it.line.answer_of == AnswerOf::Job;
@@ -108,6 +108,8 @@ fn of_arm(run: &Run, compared: &[Compared], answered: &[Answered], name: &str) -
             Some(_) => return None,
             None => {
                 let finding = compared.iter().find(|it| it.arm.id.cell == stand_in).map(|it| &it.finding)?;
+                let least = finding.speedup.filter(|_| finding.verdict == Verdict::Undecided && !is_of_job);
+                bounds.extend(least.map(|least| Loss { at_most: true, ..lost(it, least.ci_low, false) }));
                 (speedup(finding, is_of_job).filter(|_| finding.verdict.is_decided()), false)
             }
         };
@@ -116,6 +118,11 @@ fn of_arm(run: &Run, compared: &[Compared], answered: &[Answered], name: &str) -
             losses.extend(loss(it, speedup, by_trial).filter(|_| can_lose));
         }
     }
+    // What was not decided, and can lose no more than is known elsewhere, is known enough.
+    let worst = losses.iter().map(|it| it.times).fold(1.0 + MARGIN, f64::max);
+    bounds.retain(|it| it.times <= worst);
+    known += bounds.len();
+    losses.extend(bounds.into_iter().filter(|it| it.times > 1.0 + MARGIN));
     Some(choice(vec![name.to_string()], losses, known, answered.len()))
 }
 
@@ -137,9 +144,18 @@ fn baseline_ns(baseline: &Cell) -> Option<f64> {
 
 /// Of an arm that is so many times faster than the baseline.
 fn loss(under: &Answered, speedup: f64, by_trial: bool) -> Option<Loss> {
-    let (fastest, times) = (under.fastest.to_string(), under.times / speedup);
-    let than_baseline = Some(1.0 / speedup);
-    (times > 1.0 + MARGIN).then_some(Loss { id: under.line.id, fastest, times, than_baseline, by_trial })
+    Some(lost(under, speedup, by_trial)).filter(|it| it.times > 1.0 + MARGIN)
+}
+
+fn lost(under: &Answered, speedup: f64, by_trial: bool) -> Loss {
+    Loss {
+        id: under.line.id,
+        fastest: under.fastest.to_string(),
+        times: under.times / speedup,
+        than_baseline: Some(1.0 / speedup),
+        by_trial,
+        at_most: false,
+    }
 }
 
 fn choice(arms: Vec<String>, mut losses: Vec<Loss>, known: usize, conditions: usize) -> Choice {

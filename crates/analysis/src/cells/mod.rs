@@ -72,11 +72,7 @@ fn status(run: &Run, cell: &Cell) -> (Status, Vec<Reason>) {
         return (Status::Ok, reasons);
     }
     if passes == 0 {
-        let reason = match (&cell.entry.skipped, &run.record.partial) {
-            (Some(skip), _) => Reason::Skipped(skip.clone()),
-            (None, Some(partial)) => Reason::EndedBefore { partial: partial.clone() },
-            (None, None) => Reason::NoPass,
-        };
+        let reason = run.record.why_untried(cell.id.cell).unwrap_or(Reason::NoPass);
         return (Status::Skipped, vec![reason]);
     }
     let (status, reason) = if cell.invalid.len() >= cell.failed.len() {

@@ -345,7 +345,7 @@ impl<'a> Question<'a> {
                 Some(compared) => noise::width(run, compared),
                 None => noise::width_under(run, side.arm.own),
             });
-            self.is_noise(estimate, rounds, sides, widths)
+            self.is_noise(run, estimate, rounds, sides, widths)
         };
         let forks = || self.depends_on_fork(run, here, Some((there, estimate.median)));
         let open = match is_time {
@@ -365,6 +365,7 @@ impl<'a> Question<'a> {
     /// conditions that are independent of each other differ by the root of the sum of squares.
     fn is_noise(
         &self,
+        run: &Run,
         estimate: Estimate,
         rounds: u32,
         sides: [Side; 2],
@@ -378,7 +379,7 @@ impl<'a> Question<'a> {
             _ => false,
         };
         let conditions = sides.map(|side| side.than.unwrap_or(side.arm).own);
-        (is_direction && is_within).then(|| noise::is_within(true, estimate, &conditions, width))
+        (is_direction && is_within).then(|| noise::is_within(run, true, estimate, &conditions, width))
     }
 
     /// Of each condition the comparison of the two arms, where the claim is about their times.

@@ -1,7 +1,7 @@
 //! The noise floor: how far apart two measurements of one thing lie, from the A/A controls.
 
 use schema::{
-    Condition, State,
+    Beside, Condition, Durability, State,
     findings::{AnswerOf, Comparison, Estimate, NoiseFloor, StateNoise, Verdict},
     reason::{Noisy, Reason},
 };
@@ -66,7 +66,7 @@ pub(crate) fn leave_open_what_is_noise(run: &Run, finding: &mut Comparison) {
         Verdict::Same | Verdict::Undecided | Verdict::NotComparable => true,
     };
     if !is_beyond {
-        let reason = is_within(false, speedup, &[of_baseline(run, finding)], width);
+        let reason = is_within(run, false, speedup, &[of_baseline(run, finding)], width);
         finding.verdict = Verdict::Undecided;
         finding.reason = Some(reason);
     }
@@ -76,16 +76,12 @@ pub(crate) fn leave_open_what_is_noise(run: &Run, finding: &mut Comparison) {
 pub(crate) fn leaves_open(run: &Run, finding: &Comparison) -> Option<Reason> {
     let speedup = finding.speedup.filter(|it| it.ci_high <= 1.0 + MARGIN)?;
     let width = width(run, finding).filter(|it| *it > MARGIN)?;
-    Some(is_within(false, speedup, &[of_baseline(run, finding)], width))
+    Some(is_within(run, false, speedup, &[of_baseline(run, finding)], width))
 }
 
 /// Why what lies within the noise floor of these conditions is undecided: a speedup, or a ratio of two conditions.
-pub(crate) fn is_within(ratio: bool, estimate: Estimate, conditions: &[&Condition], width: f64) -> Reason {
-    let under = |it: &&Condition| {
-        let (state, durability, throttled, beside) = kind(it);
-        Noisy { state, durability, throttled, beside }
-    };
-    let mut under: Vec<Noisy> = conditions.iter().map(under).collect();
+pub(crate) fn is_within(run: &Run, ratio: bool, estimate: Estimate, conditions: &[&Condition], width: f64) -> Reason {
+    let mut under: Vec<Noisy> = conditions.iter().filter_map(|it| floor_under(run, it)).map(|it| it.0).collect();
     under.dedup();
     let Estimate { ci_low, ci_high, .. } = estimate;
     Reason::WithinNoise { ratio, ci_low, ci_high, under, times: 1.0 + width }
@@ -104,9 +100,16 @@ fn of_baseline<'r>(run: &'r Run, finding: &'r Comparison) -> &'r Condition {
 
 /// How much one arm measured twice differs by, where it does what a condition says.
 pub(crate) fn width_under(run: &Run, condition: &Condition) -> Option<f64> {
-    let of_kind = of_kinds(run).iter().find(|(it, _)| *it == kind(condition)).map(|(_, floor)| floor);
-    let of_state = || of_states(run).iter().find(|it| it.state == condition.state).map(|it| &it.floor);
-    of_kind.or_else(of_state)?.half_width
+    floor_under(run, condition)?.1.half_width
+}
+
+/// What is known of passes of a condition's kind, or else of all that start from its state; and what it was measured under.
+fn floor_under<'r>(run: &'r Run, condition: &Condition) -> Option<(Noisy, &'r NoiseFloor)> {
+    let (state, durability, throttled, beside) = kind(condition);
+    let of_kind = of_kinds(run).iter().find(|(it, _)| *it == kind(condition));
+    let of_kind = of_kind.map(|(_, floor)| (Noisy { state, durability, throttled, beside }, floor));
+    let of_any = Noisy { state, durability: Durability::None, throttled: false, beside: Beside::Nothing };
+    of_kind.or_else(|| Some((of_any, &of_states(run).iter().find(|it| it.state == state)?.floor)))
 }
 
 fn controls<'r, 'a>(run: &'r Run<'a>) -> impl Iterator<Item = &'r Cell<'a>> {

@@ -698,6 +698,19 @@ fn what_the_budget_did_not_end_asks_for_rounds_and_not_for_a_larger_budget() {
 }
 
 #[test]
+fn system_time_that_clock_ticks_do_not_show_checks_nothing() {
+    let mut plan = cached_points();
+    plan.switch = Some(([100.0, 5.6], maps()));
+    plan.system = [0.4, 1.6];
+    let mut record = plan.lab().record;
+    record.environment.tick_ns = Reading::Value(4_000_000);
+    let findings = analysis::analyze(&record);
+    let [_, cached] = &findings.advice_self_check[..] else { panic!("{:#?}", findings.advice_self_check) };
+    assert!(!cached.passed && cached.why == Some(Unchecked::TooCoarse), "{cached:?}");
+    assert_eq!(findings.advice[1].faster_at_most, None);
+}
+
+#[test]
 fn an_interval_around_the_edge_leaves_it_open() {
     let mut plan = mapped_points();
     plan.replays = vec![("mmap", [77.0, 0.4]), ("pread", [75.5, 0.9])];

@@ -39,6 +39,23 @@ fn in_doubt_the_arm_is_taken_that_loses_least_where_it_loses_most() {
 }
 
 #[test]
+fn what_is_undecided_and_can_lose_no_more_than_is_known_elsewhere_is_no_gap() {
+    let mut lab = mixed();
+    let open = lab.condition(random("1 KiB", State::Cached));
+    for (arm, ns) in [("pread", 1000.0), ("direct", 500.0)] {
+        let cell = lab.cell(open, arm);
+        lab.measure(cell, 12, ns, |_, _| {});
+    }
+    let undecided = lab.cell(open, "mmap");
+    lab.measure(undecided, 12, 1000.0, |round, pass| pass.ns_per_op *= if round.is_multiple_of(2) { 1.2 } else { 0.9 });
+    let findings = lab.analyze();
+    let mapping = of_arms(&findings.answer.choices, "native/mmap");
+    assert_eq!((mapping.known, mapping.conditions), (4, 4), "{mapping:#?}");
+    let bounds: Vec<_> = mapping.losses.iter().filter(|it| it.at_most).collect();
+    assert!(bounds.len() == 1 && bounds[0].times > 2.0 && bounds[0].times < mapping.losses[0].times, "{bounds:#?}");
+}
+
+#[test]
 fn an_arm_loses_no_more_than_the_one_that_stands_for_its_work() {
     let worst_of = |arms: [(&str, f64); 3], name: &str| {
         let mut lab = Lab::new();

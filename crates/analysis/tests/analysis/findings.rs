@@ -3,11 +3,11 @@
 use expect_test::{Expect, expect};
 use report::words;
 use schema::{
-    Reading, State,
+    Condition, Reading, State,
     condition::Storage,
     findings::{AnswerOf, MapLine, Status, Verdict},
     line::{LineAnswer, LineSays},
-    reason::{Reason, Unseen},
+    reason::{Noisy, Reason, Unseen},
     record::Confirmation,
     unit_cost::{Calibration, Loop},
     warning::Warning,
@@ -425,6 +425,24 @@ fn a_noise_floor_is_of_the_state_that_the_passes_of_its_controls_started_from() 
     let Some(Reason::WithinNoise { under, .. }) = &noisy.comparisons[0].reason else { panic!("{noisy:?}") };
     assert_eq!(under.iter().map(|it| it.state).collect::<Vec<_>>(), [State::Cached]);
     assert_eq!(of(1000.0).comparisons[0].verdict, Verdict::Faster);
+}
+
+#[test]
+fn a_noise_floor_is_said_to_be_of_no_more_than_the_kind_of_passes_that_it_was_measured_on() {
+    let mut lab = Lab::new();
+    let plain = lab.condition(scan("64 KiB", State::Cold));
+    let storage = Some(Storage { read_bytes_per_s: Some(100 << 20), read_ops_per_s: None });
+    let throttled = lab.condition(Condition { storage, ..scan("64 KiB", State::Cold) });
+    for (condition, control_ns) in [(plain, 1500.0), (throttled, 1010.0)] {
+        let cells = [lab.cell(condition, "read"), lab.cell(condition, "mmap"), lab.control(condition, "read")];
+        for (cell, ns) in cells.into_iter().zip([1000.0, 800.0, control_ns]) {
+            lab.measure(cell, 10, ns, nothing);
+        }
+    }
+    let findings = lab.analyze();
+    let of_throttled = findings.comparisons.iter().find(|it| it.id.condition.condition_index == throttled).unwrap();
+    let Some(Reason::WithinNoise { under, .. }) = &of_throttled.reason else { panic!("{of_throttled:?}") };
+    assert!(matches!(under[..], [Noisy { throttled: false, .. }]), "{under:?}");
 }
 
 #[test]

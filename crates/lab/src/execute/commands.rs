@@ -53,6 +53,6 @@ impl Bench<'_> {
             }
             self.record.observations.push(observed);
         }
-        (hooks.checkpoint)(&self.record);
+        self.checkpoint(hooks);
     }
 }

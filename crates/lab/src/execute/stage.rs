@@ -158,7 +158,7 @@ impl Bench<'_> {
         }
         let moving = self.spread_windows(&conditions, given, may_touch);
         plan::leave_lone_baselines(&mut self.record.cells);
-        (hooks.checkpoint)(&self.record);
+        self.checkpoint(hooks);
         let is_last = !self.measured_conditions().iter().any(|it| Stage::of(it) > stage);
         let slot = Slot { stage, conditions, begun, time, is_last, calibrated_before_s: self.calibrated_s(), moving };
         self.rounds(&slot, hooks);
@@ -609,7 +609,7 @@ impl Bench<'_> {
                 });
             }
             if saved.elapsed() > Duration::from_secs(2) {
-                (hooks.checkpoint)(&self.record);
+                self.checkpoint(hooks);
                 saved = Instant::now();
             }
             if self.settings.rounds.is_none() && LOOKS.contains(&(round + 1)) {
@@ -646,6 +646,12 @@ impl Bench<'_> {
         for &cell in cells {
             self.record.rounds_ended.insert(self.record.cells[cell].condition, end);
         }
+    }
+
+    /// What is there so far is kept, should the run be killed.
+    pub(super) fn checkpoint(&mut self, hooks: &mut Hooks) {
+        self.record.elapsed_s = self.clock.started.elapsed().as_secs_f64();
+        (hooks.checkpoint)(&self.record);
     }
 
     /// Whether there is no time for one more round. Fewer rounds decide nothing, so for the least number a stage may

@@ -212,13 +212,15 @@ fn no_replay(arm: &Arm, does: &Condition) -> Option<Skip> {
 }
 
 /// A baseline has nothing to be compared with where every other arm of its condition is left out. One that was entered
-/// alone is measured for its own numbers.
+/// alone is measured for its own numbers, and a command beside replays of what it does is what these are held against.
 pub fn leave_lone_baselines(cells: &mut [Cell]) {
+    let has_replays = cells.iter().any(|it| !it.arm.is_command());
     let is_other = |it: &&Cell| !it.baseline && !it.control;
     let others: BTreeSet<usize> = cells.iter().filter(is_other).map(|it| it.condition).collect();
     let left: BTreeSet<usize> =
         cells.iter().filter(is_other).filter(|it| it.skipped.is_none()).map(|it| it.condition).collect();
-    for cell in cells.iter_mut().filter(|it| others.contains(&it.condition) && !left.contains(&it.condition)) {
+    let is_alone = |it: &&mut Cell| others.contains(&it.condition) && !left.contains(&it.condition);
+    for cell in cells.iter_mut().filter(is_alone).filter(|it| !(has_replays && it.arm.is_command())) {
         cell.leave_out(Skip::NothingToCompare);
     }
 }

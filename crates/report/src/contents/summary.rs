@@ -332,8 +332,10 @@ pub(crate) fn without_crossover(record: &Record, findings: &Findings) -> Vec<Str
 }
 
 fn skipped(record: &Record, names: &Names) -> Vec<String> {
-    let reason = |cell: &schema::record::Cell| Some(names.in_reason(&cell.arm, &cell.skipped.as_ref()?.to_string()));
-    let reasons: Vec<Option<String>> = record.cells.iter().map(reason).collect();
+    let reason = |(at, cell): (usize, &schema::record::Cell)| {
+        Some(names.in_reason(&cell.arm, &crate::words::reason(&record.why_untried(at)?)))
+    };
+    let reasons: Vec<Option<String>> = record.cells.iter().enumerate().map(reason).collect();
     let mut groups = ReasonGroups::default();
     for (cell, reason) in record.cells.iter().zip(&reasons) {
         if let Some(reason) = reason {

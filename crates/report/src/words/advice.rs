@@ -13,7 +13,7 @@ use schema::{
 };
 
 use super::{
-    numbers::{count, in_page_cache, percent, size, thousands, times},
+    numbers::{count, in_page_cache, percent, size, thousands, times, times_at_most},
     reason::reason,
 };
 use crate::layout::number::{self, part};
@@ -85,7 +85,12 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         }
         AdviceReason::NotMeasured { reason: why } => format!("it was not measured: {}", reason(why)),
         AdviceReason::SelfCheckFailed { off, most } => {
-            let (by, more) = (percent(off.abs()), if *off > 0.0 { "more" } else { "less" });
+            let more = if *off > 0.0 { "more" } else { "less" };
+            // No more than is accepted would be no reason.
+            let by = match percent(off.abs()) == percent(*most) {
+                true => format!("{:.1} %", 100.0 * off.abs()),
+                false => percent(off.abs()),
+            };
             format!("the replay is not the program: it takes {by} {more}, and at most {} is accepted", percent(*most))
         }
         AdviceReason::NotChecked { why } => format!("the replay was not held against the program: {}", unchecked(why)),
@@ -148,6 +153,7 @@ pub fn unchecked(of: &Unchecked) -> &'static str {
     match of {
         Unchecked::NeedsBothStates => "what the file costs is what the program takes longer than cached",
         Unchecked::NoColdTime => "the program takes no longer than cached",
+        Unchecked::TooCoarse => "the program has less system time than clock ticks show",
         Unchecked::NoReading => "what it would be compared by was not counted",
     }
 }
@@ -267,7 +273,10 @@ fn from_start(of: &Advice) -> String {
                 true => format!("{replayed} to {}", percent(at_most)),
                 false => replayed,
             };
-            format!("{time}, {share} of it reaching the file: no method makes the program over {} faster", times(most))
+            format!(
+                "{time}, {share} of it reaching the file: no method makes the program over {} faster",
+                times_at_most(most)
+            )
         }
         (Some(share), None) if share.median > ABOUT_ALL => format!("{time}, about all of it reaching the file"),
         (Some(share), None) => format!("{time}, {} of it or more reaching the file", percent(share.ci_low)),
@@ -325,7 +334,9 @@ pub(crate) fn self_check(of: &AdviceSelfCheck) -> String {
     match (of.off, &of.why) {
         (_, Some(why)) => format!("replay against program: not compared, {}", unchecked(why)),
         (Some(off), None) if of.by.is_one_sided() && of.passed => {
-            format!("replay against program, {by}: {} of the program's", percent(1.0 + off))
+            let ticks =
+                if off > 0.0 && of.by == CheckedBy::SystemTime { ", as far as clock ticks show it" } else { "" };
+            format!("replay against program, {by}: {} of the program's{ticks}", percent(1.0 + off))
         }
         (Some(off), None) => {
             let more = if off > 0.0 { "more" } else { "less" };

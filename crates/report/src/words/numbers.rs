@@ -83,6 +83,17 @@ pub(crate) fn times(factor: f64) -> String {
     }
 }
 
+/// As `times`, of a bound: it is not rounded below what it bounds.
+pub(crate) fn times_at_most(factor: f64) -> String {
+    let unit = match factor {
+        ..=1.09 => 100.0,
+        ..=9.9 => 10.0,
+        _ => 1.0,
+    };
+    // 1.1 has a tenth and an error of representation.
+    times((factor * unit - 1e-9).ceil() / unit)
+}
+
 /// Two digits or three: `81 ms`, `4.1 µs`.
 pub(crate) fn time(ns: f64) -> String {
     let (value, unit) = in_unit(ns);
@@ -177,6 +188,12 @@ mod tests {
         assert_eq!([1.067, 1.097, 1.62, 9.97, 23.4].map(times), ["1.07x", "1.1x", "1.6x", "10x", "23x"]);
         assert_eq!([0.71, 0.004, 0.0].map(percent), ["71 %", "0.4 %", "0 %"]);
         assert_eq!(list(&["a", "b", "c"]), "a, b and c");
+    }
+
+    #[test]
+    fn a_bound_is_not_rounded_below_what_it_bounds() {
+        let described = [1.0845, 1.09, 1.1, 1.3418, 8.03, 9.91, 14.4].map(times_at_most);
+        assert_eq!(described, ["1.09x", "1.09x", "1.1x", "1.4x", "8.1x", "10x", "15x"]);
     }
 
     #[test]

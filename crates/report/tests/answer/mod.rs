@@ -33,7 +33,14 @@ fn an_arm_that_is_not_known_everywhere_is_not_called_the_fastest() {
     let choice = |arm: &str, times: Option<f64>, known: u32| Choice {
         arms: vec![arm.into()],
         losses: times
-            .map(|times| Loss { id, fastest: "native/direct".into(), times, than_baseline: None, by_trial: false })
+            .map(|times| Loss {
+                id,
+                fastest: "native/direct".into(),
+                times,
+                than_baseline: None,
+                by_trial: false,
+                at_most: false,
+            })
             .into_iter()
             .collect(),
         known,
@@ -250,6 +257,14 @@ fn a_state_of_which_nothing_was_tried_is_named_with_its_reason() {
     assert!(skip(&mut run, State::Cached, 0) > 0);
     let text = first_screen(&run);
     assert!(text.contains("Not measured cached: ") && text.contains("RLIMIT_MEMLOCK is 8 MiB"), "{text}");
+    // A run that ended before it came to them left them out, too.
+    let skipped: Vec<usize> =
+        (0..run.record.cells.len()).filter(|it| run.record.cells[*it].skipped.is_some()).collect();
+    skipped.iter().for_each(|it| run.record.cells[*it].skipped = None);
+    run.record.partial = Some("interrupted by the user (SIGINT)".into());
+    let text = first_screen(&run);
+    assert!(text.contains("Not measured cached: the run ended before its first pass"), "{text}");
+    assert!(skipped.iter().all(|it| run.record.why_untried(*it).is_some()));
 }
 
 #[test]
@@ -307,6 +322,7 @@ fn a_loss_that_passes_at_the_size_of_the_job_do_not_confirm_is_marked() {
             times: 1.5,
             than_baseline: None,
             by_trial: false,
+            at_most: false,
         }],
         known: 2,
         conditions: 2,
@@ -328,10 +344,23 @@ fn a_loss_that_passes_at_the_size_of_the_job_do_not_confirm_is_marked() {
     let losses = &mut run.findings.answer.choices[0].losses;
     losses.insert(
         0,
-        Loss { id: other, fastest: "native/direct".into(), times: 3.0, than_baseline: None, by_trial: false },
+        Loss {
+            id: other,
+            fastest: "native/direct".into(),
+            times: 3.0,
+            than_baseline: None,
+            by_trial: false,
+            at_most: false,
+        },
     );
     let text = squeezed(&first_screen(&run));
     assert!(text.contains(&format!("elsewhere at most 1.5x ({MARK})")), "{text}");
+    // Each figure stands before its place.
+    run.findings.answer.choices[0].losses[1].than_baseline = Some(1.4);
+    let text = squeezed(&first_screen(&run));
+    let [first, second] = ["3.0x slower than direct (", "and 1.4x slower than "].map(|it| text.find(it).unwrap());
+    assert!(first < second && !text[first..second].contains("and 1.4x"), "{text}");
+    run.findings.answer.choices[0].losses[1].than_baseline = None;
     run.findings.answer.choices[0].losses[1].by_trial = true;
     let text = squeezed(&first_screen(&run));
     assert!(text.contains(&format!("elsewhere at most 1.5x (of one short pass, {MARK})")), "{text}");
@@ -590,7 +619,14 @@ fn all_forms_of_a_report_say_what_the_first_screen_says() {
     let id = run.findings.map[0].id;
     run.findings.answer.choices = vec![Choice {
         arms: vec!["native/read".into()],
-        losses: vec![Loss { id, fastest: "native/direct".into(), times: 1.5, than_baseline: None, by_trial: true }],
+        losses: vec![Loss {
+            id,
+            fastest: "native/direct".into(),
+            times: 1.5,
+            than_baseline: None,
+            by_trial: true,
+            at_most: false,
+        }],
         known: 2,
         conditions: 3,
         measured: 4,

@@ -438,7 +438,7 @@ makes! {
         }
         schema::answer::Answer { choices, causes }
         schema::answer::Choice { arms, losses, known, conditions, measured }
-        schema::answer::Loss { id, fastest, times, than_baseline, by_trial }
+        schema::answer::Loss { id, fastest, times, than_baseline, by_trial, at_most }
         schema::answer::MainCause { id, cause, faster, slower }
         schema::answer::Part { cell, arm, pass_ns, cause_ns }
         ClaimFinding { id, study, source, says, published, measured, verdict, reasons, folios, complete }
@@ -576,7 +576,7 @@ makes! {
             SwitchOpen { arm, predicted, ci_low, ci_high },
         }
         Settles { LargerBudget, MoreRounds { made }, Switch, SwitchMeasured, WithoutOnce, ExactRecording, Reason }
-        Unchecked { NeedsBothStates, NoColdTime, NoReading }
+        Unchecked { NeedsBothStates, NoColdTime, NoReading, TooCoarse }
         How {
             Switch { line }, MadviseRandom, MadviseSequential, MadviseWillNeed, Populate, PlainMapping, Pread, ReadWhole, Mapping,
             FadviseRandom, FadviseSequential, LargerBuffer { kib }, PlainReads, InFlight { depth }, Direct, AsTheArm,

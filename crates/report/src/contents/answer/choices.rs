@@ -49,35 +49,33 @@ impl Words<'_> {
         };
         let mut there = vec![place.as_str()];
         there.extend(self.marks(most));
-        format!(
-            "{arms}{known}{least}: at worst {} slower than {}{} ({}){elsewhere}",
-            times(most.times),
-            self.names.short(&most.fastest),
-            self.than_plain(choice),
-            there.join(", ")
-        )
+        let there = format!(" ({})", there.join(", "));
+        let places = match self.than_plain(choice) {
+            (plain, None) => format!("{plain}{there}"),
+            (plain, Some(place)) => format!("{there}{plain} ({place})"),
+        };
+        let [times, fastest] = [times(most.times), self.names.short(&most.fastest).to_string()];
+        format!("{arms}{known}{least}: at worst {times} slower than {fastest}{places}{elsewhere}")
     }
 
     /// What it loses against the plain way, which is another figure where a third arm is the fastest: the largest, with its
     /// place where that is another one.
-    fn than_plain(&self, choice: &Choice) -> String {
-        let loss = |it: &&Loss| it.than_baseline.filter(|it| *it > 1.0);
+    fn than_plain(&self, choice: &Choice) -> (String, Option<String>) {
+        let loss = |it: &&Loss| it.than_baseline.filter(|times| *times > 1.0 && !it.at_most);
         let most = choice.losses.iter().filter(|it| loss(it).is_some()).max_by(|a, b| {
             let [a, b] = [a, b].map(|it| loss(it).unwrap_or(1.0));
             a.total_cmp(&b)
         });
         let baseline = |it: &Loss| map::baseline(it.id, self.record).map(|cell| &self.record.cells[cell].arm.name);
         let Some((most, times, name)) = most.and_then(|it| Some((it, loss(&it)?, baseline(it)?))) else {
-            return String::new();
+            return Default::default();
         };
         if *name == most.fastest || choice.arms.contains(name) {
-            return String::new();
+            return Default::default();
         }
-        let place = match choice.losses.first() {
-            Some(first) if first.id == most.id => String::new(),
-            _ => format!(" ({})", self.place(most.id).unwrap_or_default()),
-        };
-        format!(" and {} slower than {}{place}", self::times(times), self.names.short(name))
+        let is_elsewhere = choice.losses.first().is_none_or(|it| it.id != most.id);
+        let place = is_elsewhere.then(|| self.place(most.id).unwrap_or_default());
+        (format!(" and {} slower than {}", self::times(times), self.names.short(name)), place)
     }
 
     /// What to know of how much an arm loses.

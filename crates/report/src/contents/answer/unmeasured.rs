@@ -1,9 +1,12 @@
 //! What was not measured, and why.
 
-use schema::{ConditionId, Fill, Names, Skip, record};
+use schema::{ConditionId, Fill, Names, Record, Skip, record};
 
 use super::place::{Words, start};
-use crate::layout::words::{joined, list};
+use crate::{
+    layout::words::{joined, list},
+    words,
+};
 
 impl Words<'_> {
     /// Starts without a single pass because no cell of theirs was tried: each reason once, with its starts, or with their
@@ -13,9 +16,8 @@ impl Words<'_> {
         let mut starts: Vec<(String, Reasons)> = Vec::new();
         for (index, condition) in self.record.conditions.iter().enumerate() {
             let id = self.record.condition_id(index);
-            // A run that is not done yet may still come to it.
-            let cells = self.record.cells.iter().filter(|it| it.condition == index && !it.control);
-            let reason = why_skipped(cells, self.names);
+            let is_of = |it: &record::Cell| it.condition == index && !it.control;
+            let reason = why_untried(self.record, is_of, self.names);
             let label = start(self.labels, id, condition);
             match starts.iter_mut().find(|it| it.0 == label) {
                 Some(known) => known.1.push((id, reason)),
@@ -41,20 +43,21 @@ impl Words<'_> {
     }
 }
 
-pub(super) fn not_now(record: &record::Record, names: &Names) -> Option<String> {
+pub(super) fn not_now(record: &Record, names: &Names) -> Option<String> {
     let is_found =
         |it: &record::Cell| record.conditions.get(it.condition).is_some_and(|it| it.fill() == Some(Fill::Found));
-    Some(format!("not measured: {}", why_skipped(record.cells.iter().filter(|it| is_found(it)), names)?))
+    Some(format!("not measured: {}", why_untried(record, is_found, names)?))
 }
 
 /// Why none of these cells was measured: each reason once, with its arms where there are several; that an arm has nothing to
-/// be compared with follows from the others. Nothing where there are no cells, or one that was not skipped.
-fn why_skipped<'r>(cells: impl Iterator<Item = &'r record::Cell> + Clone, names: &Names) -> Option<String> {
+/// be compared with follows from the others. Nothing where there are no cells, or one that was tried.
+fn why_untried(record: &Record, is_meant: impl Fn(&record::Cell) -> bool, names: &Names) -> Option<String> {
     let is_consequence = |it: &record::Cell| it.skipped == Some(Skip::NothingToCompare);
-    let only_consequences = cells.clone().all(is_consequence);
+    let cells = || record.cells.iter().enumerate().filter(|it| is_meant(it.1));
+    let only_consequences = cells().all(|it| is_consequence(it.1));
     let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
-    for it in cells {
-        let reason = it.skipped.as_ref()?.to_string();
+    for (at, it) in cells() {
+        let reason = words::reason(&record.why_untried(at)?);
         let arm = names.short(&it.arm.name);
         match reasons.iter_mut().find(|known| known.0 == reason) {
             _ if is_consequence(it) && !only_consequences => {}
