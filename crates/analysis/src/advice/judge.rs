@@ -356,6 +356,10 @@ fn is_known(found: &Found) -> Result<(), Open> {
             (calls, maps) if (calls || maps) && maps != found.recorded().maps() => {
                 return Err((AdviceReason::OtherReach, Settles::Reason));
             }
+            // A trace may be of another run than this command makes.
+            (true, false) if (seen.read_bytes() as f64 / advised.pattern.bytes as f64 - 1.0).abs() > check::MOST => {
+                return Err((AdviceReason::OtherReach, Settles::Reason));
+            }
             _ => {}
         }
     }

@@ -751,6 +751,11 @@ fn what_is_not_known_of_the_program_is_not_advised_about() {
     // It maps the file, and the trace has calls.
     let [cold, _] = Plan { recorded: "pread", ..mapped_points() }.with_access(maps());
     assert_eq!(cold.because, [AdviceReason::OtherReach]);
+    // Or it reads a part of what the trace has.
+    let mut part = Access { opens: 1, ..Access::default() };
+    (0..300).for_each(|_| part.count_call("pread64", 4096, 4096, false));
+    let [_, cached] = Plan { recorded: "pread", reach: Reach::Calls, ..cached_points() }.with_access(part);
+    assert_eq!(cached.because, [AdviceReason::OtherReach]);
 }
 
 #[test]
