@@ -389,10 +389,21 @@ fn held(content: &[u8], error: serde_json::Error) -> Result<Record> {
                 serde_json::from_slice(content).context("its record is not in a form that faultline writes")?;
             Ok(*holder.record)
         }
-        Err(error) if error.is_eof() => Err(error).context("it is truncated: an incomplete copy, or a full disk"),
+        Err(error) if error.is_eof() || is_at_end(content, &error) => {
+            Err(error).context("it is truncated: an incomplete copy, or a full disk")
+        }
         Err(error) if error.is_data() => Err(error).context("it is no record of faultline"),
         Err(error) => Err(error).context("it is not JSON"),
     }
+}
+
+/// What was cut within a number or a word is no JSON up to its last byte.
+fn is_at_end(content: &[u8], error: &serde_json::Error) -> bool {
+    let begun = content.iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
+    let lines = content[..begun].iter().filter(|it| **it == b'\n').count() + 1;
+    error.is_syntax()
+        && content.first() == Some(&b'{')
+        && (error.line(), error.column()) == (lines, content.len() - begun)
 }
 
 fn check_version(version: Option<u64>) -> Result<()> {

@@ -13,6 +13,10 @@ const ID_BYTES_MAX: usize = 100;
 /// As of `--threads` and of a prediction.
 const THREADS_MAX: u32 = 4096;
 
+/// A file has as many bytes as its offsets can name.
+const LARGEST: u64 = i64::MAX as u64;
+const TOO_LARGE: &str = "its file is larger than any file can be";
+
 /// Whether a text can be a run's id. It becomes a file name and a word of a command line, so it is no path, no option and
 /// nothing else than itself to a shell.
 pub fn is_id(id: &str) -> bool {
@@ -54,6 +58,18 @@ impl Record {
                 return Err(format!("it has {count} {what}, and a run has at most {CELLS_MAX}"));
             }
         }
+        if self.cells.iter().any(|it| it.condition >= self.conditions.len()) {
+            return Err("a cell is of a condition that it does not have".into());
+        }
+        if self.samples.iter().any(|it| it.cell >= self.cells.len()) {
+            return Err("a pass is of a cell that it does not have".into());
+        }
+        if !(self.elapsed_s.is_finite() && self.elapsed_s >= 0.0) {
+            return Err(format!("it cannot have taken {} s", self.elapsed_s));
+        }
+        if self.target.bytes > LARGEST {
+            return Err(TOO_LARGE.into());
+        }
         let own = self.cells.iter().filter_map(|it| it.own_condition.as_ref());
         self.conditions.iter().chain(own).try_for_each(Condition::check)
     }
@@ -72,10 +88,9 @@ impl Condition {
         if !(1..=100).contains(&self.consumed_percent) {
             return Err(format!("{} % of a block cannot be consumed", self.consumed_percent));
         }
-        let largest = i64::MAX as u64;
         match self.range.offset.checked_add(self.range.bytes) {
-            Some(end) if end.max(self.file_bytes) <= largest => Ok(()),
-            _ => Err("its file is larger than any file can be".into()),
+            Some(end) if end.max(self.file_bytes) <= LARGEST => Ok(()),
+            _ => Err(TOO_LARGE.into()),
         }
     }
 }

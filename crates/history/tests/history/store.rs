@@ -9,7 +9,7 @@ use schema::{
     Condition, Experiment, Fill, Reading, Record, SCHEMA_VERSION, Span,
     machine::Origin,
     protocol::{Phases, Tally},
-    record::{Environment, Invalid, Outcome, Sample, Target},
+    record::{Cell, Environment, Invalid, Outcome, Sample, Target},
 };
 use tempfile::TempDir;
 
@@ -84,8 +84,15 @@ pub(crate) fn record(id: &str) -> Record {
         },
         origins: vec![],
         scenarios: Default::default(),
-        conditions: vec![],
-        cells: vec![],
+        conditions: vec![Condition::plain(1 << 30)],
+        cells: vec![Cell {
+            arm: "read".parse().unwrap(),
+            condition: 0,
+            own_condition: None,
+            baseline: true,
+            control: false,
+            skipped: None,
+        }],
         samples: vec![],
         fills: vec![],
         confirmations: vec![],
@@ -330,6 +337,13 @@ fn a_record_that_no_run_can_have_measured_is_refused_in_words() {
     ] {
         refused(&json(&Record { conditions: vec![hostile], ..plain.clone() }), "no run has measured this");
     }
+    // Each number of a cell or a condition is of one that there is.
+    let mut strays = [(); 4].map(|()| after("20261120T225104Z-3f9a", 1, "anyone"));
+    strays[0].cells[0].condition = plain.conditions.len();
+    strays[1].samples[0].cell = plain.cells.len();
+    strays[2].elapsed_s = -3.0;
+    strays[3].target.bytes = u64::MAX;
+    strays.iter().for_each(|it| refused(&json(it), "no run has measured this"));
     let many = Record { conditions: vec![condition; 10_001], ..plain };
     refused(&json(&many), "10001 conditions");
 }
