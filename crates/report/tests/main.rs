@@ -1099,6 +1099,7 @@ fn delays_of_safepoints_are_a_table_and_what_they_mean_in_every_form() {
             max_call_ns: 1e5,
             max_fault_ns: 1e6,
             held_up: true,
+            open: None,
         }],
         apart: 3.0,
     }));

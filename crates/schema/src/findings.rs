@@ -511,8 +511,21 @@ pub struct SafepointsSeen {
     /// The longest of all.
     pub max_call_ns: f64,
     pub max_fault_ns: f64,
-    /// A mapping delayed safepoints longer than calls did.
+    /// A mapping delayed safepoints longer than calls did, because its faults waited for pages.
     pub held_up: bool,
+    /// Why neither that nor the contrary is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<SafepointsOpen>,
+}
+
+/// Why it is not said whether a mapping held safepoints up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SafepointsOpen {
+    /// An arm has too few passes, and too few safepoints.
+    TooFew { least_passes: u32, least_safepoints: u64 },
+    /// Delays differ where every page was in memory, so that no fault waited for one.
+    InMemory,
 }
 
 /// How long safepoints were delayed while an arm was reading.

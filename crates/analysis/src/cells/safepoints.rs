@@ -6,12 +6,13 @@
 
 use schema::{
     ConditionId, distinct,
-    findings::{SafepointDelay, SafepointFinding, SafepointTail, Safepoints, SafepointsSeen},
+    findings::{SafepointDelay, SafepointFinding, SafepointTail, Safepoints, SafepointsOpen, SafepointsSeen},
 };
 
 use crate::{
     measured::{Cell, Run},
     stats::SortedValues,
+    verdict::LEAST_PAIRS,
 };
 
 const ASKED: &str = "safepoints";
@@ -22,6 +23,9 @@ const STOPPED: &str = "safepoint_stopped_ns";
 
 /// The slowest of one hundred stops differs by chance between any two arms; from here on it is called a difference.
 const APART: f64 = 3.0;
+
+/// So many have a 99th of a hundred, even where passes are fewer than anything else is decided by.
+const LEAST_SAFEPOINTS: u64 = 100;
 
 /// Where arms were stopped while they worked; nothing elsewhere.
 pub(crate) fn all(run: &Run) -> Option<Safepoints> {
@@ -103,12 +107,20 @@ fn of_condition(label: String, here: &[&SafepointFinding]) -> Option<SafepointsS
             |it: &&SafepointFinding| SafepointDelay { name: it.name.clone(), p99_ns: it.p99_ns, p99_is: it.p99_is };
         of.iter().map(delay).collect::<Vec<_>>()
     };
+    let is_apart = late_fault > APART * late_call;
+    let too_few = |it: &&SafepointFinding| it.passes < LEAST_PAIRS && it.asked < LEAST_SAFEPOINTS;
+    let open = if calling.iter().chain(&faulting).any(too_few) {
+        Some(SafepointsOpen::TooFew { least_passes: LEAST_PAIRS, least_safepoints: LEAST_SAFEPOINTS })
+    } else {
+        (is_apart && here[0].condition.state.is_filled()).then_some(SafepointsOpen::InMemory)
+    };
     Some(SafepointsSeen {
         label,
         calls: delays(&calling),
         faults: delays(&faulting),
         max_call_ns: max_call,
         max_fault_ns: max_fault,
-        held_up: late_fault > APART * late_call,
+        held_up: is_apart && open.is_none(),
+        open,
     })
 }

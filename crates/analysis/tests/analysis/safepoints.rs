@@ -4,7 +4,7 @@ use report::words::safepoints;
 use schema::{
     State, Workload,
     condition::Storage,
-    findings::{ClaimVerdict, Findings, SafepointTail},
+    findings::{ClaimVerdict, Findings, SafepointTail, SafepointsOpen},
 };
 
 use crate::support::{Lab, Pass, random};
@@ -91,6 +91,42 @@ fn what_was_not_seen_is_not_said() {
     let found = run(State::Mapped, [66.0, 80.0, 100.0]).safepoints.unwrap();
     let seen: Vec<(&str, bool)> = found.seen.iter().map(|it| (it.label.as_str(), it.held_up)).collect();
     assert_eq!(seen, [("random 4 KiB mapped", false)]);
+}
+
+#[test]
+fn where_every_page_is_in_memory_no_fault_is_the_cause() {
+    for (state, held_up, open) in [
+        (State::Cold, true, None),
+        (State::Cached, false, Some(SafepointsOpen::InMemory)),
+        (State::Mapped, false, Some(SafepointsOpen::InMemory)),
+    ] {
+        let seen = run(state, [2000.0, 5000.0, 6000.0]).safepoints.unwrap().seen;
+        assert_eq!((seen[0].held_up, seen[0].open), (held_up, open), "{state}");
+    }
+}
+
+#[test]
+fn of_few_passes_with_few_safepoints_nothing_is_said() {
+    let open = |rounds: u32, asked: f64, faulting_us: [f64; 3]| {
+        let mut lab = Lab::new();
+        let condition = lab.condition(random("4 KiB", State::Cold));
+        let quick = [1.0, 70.0, 90.0];
+        // Calls have enough of them either way.
+        for (arm, us, asked) in [(CALLS, quick, 100.0), (FAULTS, faulting_us, asked)] {
+            let cell = lab.cell(condition, arm);
+            lab.measure(cell, rounds, 5000.0, |_, pass| {
+                delays(pass, us, arm == CALLS);
+                pass.reads("safepoints", asked);
+            });
+        }
+        let seen = lab.analyze().safepoints.unwrap().seen;
+        (seen[0].held_up, seen[0].open.is_some())
+    };
+    let long = [2000.0, 5000.0, 6000.0];
+    assert_eq!(open(1, 6.0, long), (false, true));
+    assert_eq!(open(1, 6.0, [1.0, 70.0, 90.0]), (false, true));
+    assert_eq!(open(5, 6.0, long), (true, false));
+    assert_eq!(open(1, 100.0, long), (true, false));
 }
 
 #[test]

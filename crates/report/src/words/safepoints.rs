@@ -1,15 +1,19 @@
 //! How long threads that read by calls, and threads that read through a mapping, delayed safepoints.
 
-use schema::findings::{SafepointDelay, SafepointTail, Safepoints, SafepointsSeen};
+use schema::{
+    distinct,
+    findings::{SafepointDelay, SafepointTail, Safepoints, SafepointsOpen, SafepointsSeen},
+};
 
 use super::numbers::{list, time};
 
 /// What was seen, condition by condition, and then what it means.
 pub fn safepoints(of: &Safepoints) -> Vec<String> {
-    let labels = |held_up: bool| -> Vec<&str> {
-        of.seen.iter().filter(|it| it.held_up == held_up).map(|it| it.label.as_str()).collect()
+    let labels = |such: &dyn Fn(&SafepointsSeen) -> bool| -> Vec<&str> {
+        of.seen.iter().filter(|it| such(it)).map(|it| it.label.as_str()).collect()
     };
-    let (held_up, alike) = (labels(true), labels(false));
+    let is_alike = |it: &SafepointsSeen| !it.held_up && it.open.is_none();
+    let (held_up, alike) = (labels(&|it| it.held_up), labels(&is_alike));
     let mut says: Vec<String> = of.seen.iter().map(seen).collect();
     if !held_up.is_empty() {
         says.push(format!(
@@ -23,7 +27,7 @@ pub fn safepoints(of: &Safepoints) -> Vec<String> {
     if !alike.is_empty() {
         let (control, mapping) =
             if held_up.is_empty() { ("", "the mapping") } else { ("the control: ", "the same mapping") };
-        let is_apart = |it: &SafepointsSeen| !it.held_up && it.max_fault_ns > of.apart * it.max_call_ns;
+        let is_apart = |it: &SafepointsSeen| is_alike(it) && it.max_fault_ns > of.apart * it.max_call_ns;
         let but = if of.seen.iter().any(is_apart) { ", but for the longest delay" } else { "" };
         says.push(format!(
             "No such difference ({control}{}): there {mapping} delayed safepoints at most {:.0} times as long as calls \
@@ -32,7 +36,23 @@ pub fn safepoints(of: &Safepoints) -> Vec<String> {
             of.apart
         ));
     }
+    for why in distinct(of.seen.iter().filter_map(|it| it.open)) {
+        let open = labels(&|it| it.open == Some(why));
+        says.push(format!("Not decided ({}): {}", list(&open), why_open(why)));
+    }
     says
+}
+
+fn why_open(why: SafepointsOpen) -> String {
+    match why {
+        SafepointsOpen::TooFew { least_passes, least_safepoints } => format!(
+            "an arm has fewer than {least_passes} passes and fewer than {least_safepoints} safepoints; try a larger \
+             --budget"
+        ),
+        SafepointsOpen::InMemory => "the mapping delayed safepoints longer, and all pages were in memory, so no fault \
+                                     waited for one; the cause is another"
+            .into(),
+    }
 }
 
 fn seen(of: &SafepointsSeen) -> String {
@@ -75,12 +95,17 @@ mod tests {
             max_call_ns: 1.0,
             max_fault_ns: 1.0,
             held_up: false,
+            open: None,
         };
         let says = safepoints(&of(vec![alike.clone()]));
         assert!(says.len() == 2 && says[1].starts_with("No such difference (scan 4 KiB cached)"), "{says:?}");
         const BUT: &str = "but for the longest delay";
         assert!(!says[1].contains(BUT), "{says:?}");
         alike.max_fault_ns = 60.0;
-        assert!(safepoints(&of(vec![alike]))[1].contains(BUT));
+        assert!(safepoints(&of(vec![alike.clone()]))[1].contains(BUT));
+        // What is open is neither.
+        alike.open = Some(SafepointsOpen::InMemory);
+        let says = safepoints(&of(vec![alike]));
+        assert!(says.len() == 2 && says[1].starts_with("Not decided (scan 4 KiB cached)"), "{says:?}");
     }
 }

@@ -29,8 +29,8 @@ use schema::{
         ClaimMeasured, ClaimOnFolios, ClaimVerdict, CommandFinding, CommandTime, Comparison, Confirmed, Confounder,
         ConfounderKind, CountedFinding, Crossover, CurvePoint, Document, Estimate, FigureFinding, FillFinding,
         FilledComparison, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill, RuntimeFinding, SafepointDelay,
-        SafepointFinding, SafepointTail, Safepoints, SafepointsSeen, StallArm, StallFinding, StallSays, StateNoise,
-        Status, UnjudgedCause, UnjudgedRefill, Verdict, WithinCpuCache,
+        SafepointFinding, SafepointTail, Safepoints, SafepointsOpen, SafepointsSeen, StallArm, StallFinding, StallSays,
+        StateNoise, Status, UnjudgedCause, UnjudgedRefill, Verdict, WithinCpuCache,
     },
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{
@@ -402,7 +402,7 @@ makes! {
         ForkGroups { arm, label, slow, forks, factor, in_code }
         Fork { round, ns_per_op, warm_pass_ns_per_op, loop_bytes_per_s, slow }
         Safepoints { cells, seen, apart }
-        SafepointsSeen { label, calls, faults, max_call_ns, max_fault_ns, held_up }
+        SafepointsSeen { label, calls, faults, max_call_ns, max_fault_ns, held_up, open }
         SafepointDelay { name, p99_ns, p99_is }
         BeatFinding { id, arm, name, condition, passes, period_ns, late, idle, busy_share, control, curve, says }
         BeatLateness { deadlines, wake_ups, median_ns, p99_ns, max_ns, stalled_share }
@@ -765,6 +765,7 @@ makes! {
             OtherMachine { host },
         }
         SafepointTail { NinetyNine, Longest }
+        SafepointsOpen { TooFew { least_passes, least_safepoints }, InMemory }
         BeatSays { Busy, TooFewDeadlines, Nobody, Waiting, LongerThanInMemory, AsInMemory, InMemory, NoControl }
         StallSays { Nobody, Others, OthersInMemory, OthersNoControl, Unknown }
         Waits { Memory, PageCache, Around }
