@@ -142,6 +142,11 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
         if !args.runtime.is_empty() {
             compare.arms.retain(|competitor| args.runtime.contains(&competitor.arm.runtime));
         }
+    }
+    if !args.method.is_empty() {
+        keep_fitting(&mut experiment.comparisons, &args.workload)?;
+    }
+    for compare in &mut experiment.comparisons {
         // A comparison is written for its workloads; asking for one of them keeps those that have it.
         if !args.workload.is_empty() {
             compare.workload.retain(|workload| args.workload.contains(workload));
@@ -198,6 +203,26 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     // What differed in a list that was replaced is the same question now.
     experiment.comparisons = distinct(std::mem::take(&mut experiment.comparisons));
     experiment.validate().map_err(|(_, message)| message)
+}
+
+/// Methods that were named are compared in the workloads that all of them do. Workloads that were named, too, are meant.
+fn keep_fitting(comparisons: &mut [Compare], wanted: &[Workload]) -> Result<(), String> {
+    let misfit = |compare: &Compare, workload: Workload| compare.arms.iter().find_map(|it| it.arm.fits(workload).err());
+    let pairs = || comparisons.iter().flat_map(|compare| compare.workload.iter().map(move |it| (compare, *it)));
+    let fitting = distinct(pairs().filter(|(compare, it)| misfit(compare, *it).is_none()).map(|(_, it)| it.word()));
+    if fitting.is_empty() {
+        // Which of them does not fit is said where experiments are checked.
+        return Ok(());
+    }
+    let meant = pairs().filter(|(_, workload)| wanted.contains(workload));
+    if let Some(message) = meant.filter_map(|(compare, workload)| misfit(compare, workload)).next() {
+        return Err(format!("{message}; these methods fit --workload {}", fitting.join(",")));
+    }
+    for compare in comparisons {
+        let arms = &compare.arms;
+        compare.workload.retain(|workload| arms.iter().all(|it| it.arm.fits(*workload).is_ok()));
+    }
+    Ok(())
 }
 
 /// It names fills of its own. A study names those of its time, which are a part of every question about cached files.

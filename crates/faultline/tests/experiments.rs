@@ -158,6 +158,19 @@ fn every_workload_that_was_asked_for_is_measured_or_none() {
 }
 
 #[test]
+fn methods_that_were_named_are_compared_in_what_all_of_them_do() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("data.bin", 1 << 20);
+    let args = ["run", &file, "--dry-run", "-e", "fills", "--method"];
+    let output = sandbox.run(&[&args[..], &["pread,mmap"]].concat()).expect(0);
+    assert!(output.stdout.contains("random 4 KiB") && !output.stdout.contains("overwrite"), "{}", output.stdout);
+    // What was asked for by name is not left out, and where nothing else is left there is nothing to leave out.
+    let asked = [&args[..], &["pread,mmap", "--workload=overwrite-random"]].concat();
+    sandbox.run(&asked).refused(2, &["pread", "--workload random,scan"]);
+    sandbox.run(&[&args[..], &["pread,pwrite"]].concat()).refused(2, &["pwrite", "random"]);
+}
+
+#[test]
 fn a_run_that_was_never_saved_is_said_to_be_missing() {
     let sandbox = Sandbox::new();
     sandbox.run(&["report"]).refused(1, &["no run is saved"]);
