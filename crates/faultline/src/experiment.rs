@@ -171,38 +171,39 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
             lacking.join(",")
         ));
     }
-    if experiment.comparisons.is_empty() {
-        let wanted: Vec<&str> = args.workload.iter().map(|it| it.word()).collect();
-        let writing = args.workload.iter().any(|it| it.writes());
-        let hint = match writing {
-            true => {
-                "; a workload that writes needs methods that write: name an experiment that has it, such as -e \
-                 write-back"
-            }
-            false => "",
-        };
-        return Err(format!(
-            "experiment {:?} has no comparison with workload {}{hint}",
-            experiment.name,
-            wanted.join(", ")
-        ));
-    }
     let has = |workload: &Workload| experiment.comparisons.iter().any(|it| it.workload.contains(workload));
-    let lacking: Vec<&str> = args.workload.iter().filter(|it| !has(it)).map(|it| it.word()).collect();
+    let lacking: Vec<Workload> = args.workload.iter().copied().filter(|it| !has(it)).collect();
     if !lacking.is_empty() {
-        let workloads = experiment.comparisons.iter().flat_map(|it| &it.workload).map(|it| it.word());
+        let left: Vec<&str> = experiment.comparisons.iter().flat_map(|it| &it.workload).map(|it| it.word()).collect();
+        let (but, leave_out) = match left.is_empty() {
+            true => (String::new(), ""),
+            false => (format!("workload {} and ", distinct(left).join(", ")), "leave that out; "),
+        };
+        let words: Vec<&str> = lacking.iter().map(|it| it.word()).collect();
+        let elsewhere: Vec<String> = lacking.iter().map(|it| elsewhere(*it, &args.experiment)).collect();
         return Err(format!(
-            "experiment {:?} has workload {} and no comparison with {}; leave that out, or name an experiment that has it \
-             (-e), such as write-back for what writes",
+            "experiment {:?} has {but}no comparison with workload {}; {leave_out}{}",
             experiment.name,
-            distinct(workloads).join(", "),
-            lacking.join(", ")
+            words.join(", "),
+            elsewhere.join("; ")
         ));
     }
     set_fills(experiment, &args.fill)?;
     // What differed in a list that was replaced is the same question now.
     experiment.comparisons = distinct(std::mem::take(&mut experiment.comparisons));
     experiment.validate().map_err(|(_, message)| message)
+}
+
+/// Which other experiments have a workload.
+fn elsewhere(workload: Workload, asked: &str) -> String {
+    let others = built_in(builtin::EXPERIMENTS).chain(built_in(builtin::STUDIES));
+    let having =
+        others.filter(|it| it.name != asked && it.comparisons.iter().any(|it| it.workload.contains(&workload)));
+    let names: Vec<String> = having.map(|it| format!("-e {}", it.name)).collect();
+    match names.is_empty() {
+        true => format!("no other experiment that is built in has {workload}"),
+        false => format!("{workload} is in {}", names.join(", ")),
+    }
 }
 
 /// Methods that were named are compared in the workloads that all of them do. Workloads that were named, too, are meant.

@@ -153,8 +153,25 @@ fn what_is_said_twice_is_meant_once() {
 fn every_workload_that_was_asked_for_is_measured_or_none() {
     let sandbox = Sandbox::new();
     let args = ["run", ".", "--dry-run", "--size=1MiB", "--workload=scan,overwrite,update"];
-    sandbox.run(&args).refused(2, &["no comparison with overwrite, update", "write-back"]);
+    sandbox.run(&args).refused(
+        2,
+        &["no comparison with workload overwrite, update", "-e channel-vs-mapped-writing", "-e cse221-2003"],
+    );
     sandbox.run(&["run", ".", "--dry-run", "--size=1MiB", "--workload=scan,random"]).expect(0);
+}
+
+#[test]
+fn experiments_that_have_a_workload_are_named_and_not_the_one_that_has_it_not() {
+    let sandbox = Sandbox::new();
+    let refused = |name: &str, workload: &str| {
+        sandbox.run(&["run", ".", "--dry-run", "-e", name, "--workload", workload]).expect(2).stderr
+    };
+    let named = |stderr: &str| stderr.matches("-e ").count();
+    let nobody = refused("write-back", "append");
+    assert_eq!(named(&nobody), 0, "{nobody}");
+    let others = refused("write-back", "overwrite");
+    assert!(others.contains("-e channel-vs-mapped-writing") && !others.contains("-e write-back"), "{others}");
+    assert!(refused("survey", "overwrite-random").contains("-e write-back"));
 }
 
 #[test]
