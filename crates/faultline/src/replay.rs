@@ -9,7 +9,7 @@ use std::{
 use anyhow::Result;
 use lab::trace::TraceFile;
 use schema::{
-    Bytes, Descriptor, Experiment, Workload,
+    Bytes, Descriptor, Experiment, State, Workload,
     experiment::{Compare, TraceAsked},
     trace::Traced,
 };
@@ -91,7 +91,7 @@ fn note_left_out(all: &Traced, kept: &Traced, folder: &Path) {
 /// test file of a size that was asked for is another target.
 ///
 /// # Errors
-/// One of them is no trace, or it is not known which of its files is meant.
+/// One of them is no trace, or it is not known which of its files is meant; or a state is not had of one file.
 pub fn open(experiment: &mut Experiment, target: &Path, size: Option<u64>) -> Result<Replays> {
     let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
     let asked: Vec<_> = experiment.comparisons.iter().map(|it| it.trace.clone()).collect();
@@ -128,6 +128,15 @@ pub fn open(experiment: &mut Experiment, target: &Path, size: Option<u64>) -> Re
             replays.traces[0].of_all()?.clone()
         };
         compare.trace = Some(TraceAsked::Read(traced));
+    }
+    // One file is opened as itself, and what was found of it is not brought back.
+    if replays.files.len() < 2 && experiment.comparisons.iter().any(|it| it.state.contains(&State::AsFound)) {
+        return Err(UsageError(
+            "run has state as-found only where it replays several files of a folder that is its target; of one file \
+             `faultline advise --state as-found` has it"
+                .into(),
+        )
+        .into());
     }
     Ok(replays)
 }

@@ -166,6 +166,15 @@ fn a_run_replays_a_trace_by_every_method_and_a_rerun_needs_the_trace_again() {
 }
 
 #[test]
+fn what_was_found_of_one_file_is_not_brought_back() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let asked = ["run", &file, "--trace", &trace, "--method=pread,mmap", "--state=cached,as-found"];
+    sandbox.run(&asked).refused(2, &["as-found", "advise"]);
+    assert_eq!(sandbox.saved(), None);
+}
+
+#[test]
 fn the_files_of_a_trace_are_measured_where_their_folder_is_named() {
     let sandbox = Sandbox::new();
     let folder = sandbox.folder("tree");
@@ -177,6 +186,7 @@ fn the_files_of_a_trace_are_measured_where_their_folder_is_named() {
 
     let short = ["--state=cold,cached,mapped", "--method=pread,mmap", "--rounds=2", "--budget=44s"];
     let asked = [&["run", &folder, "--trace", &trace][..], &short].concat();
+    sandbox.run(&["run", &folder, "--trace", &trace, "--state=as-found", "--dry-run"]).expect(0);
     sandbox.run(&[&asked[..], &["--dry-run"]].concat()).expect(0).shows(&[
         "2 files in",
         "512 KiB",

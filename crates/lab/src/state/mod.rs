@@ -45,7 +45,7 @@ pub fn possible(state: State, target: &Target) -> Result<(), String> {
     }
     match state {
         State::AsIs => Ok(()),
-        State::AsFound => Err("state as-found is of files that commands, or the replays of one, read".into()),
+        State::AsFound => Err("state as-found is of files that commands, or replays of several files, read".into()),
         _ if target.is_unproved() => Ok(()),
         State::Cold if target.file_system.is_memory() => Err(format!(
             "files on {} exist only in the page cache, so they are never cold; use a file on a disk",
