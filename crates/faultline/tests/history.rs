@@ -52,6 +52,9 @@ fn history_lists_saved_runs_and_filters_them() {
     let json = sandbox.run(&["history", "--json"]).expect(0);
     let history: History = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(history.runs.len(), 1);
+    // None is said, too.
+    let written: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!((&written["of_others"], &written["damaged"]), (&0.into(), &serde_json::json!([])));
     assert!(sandbox.data().join("faultline-index.sqlite").is_file());
 }
 

@@ -21,15 +21,11 @@ pub struct History {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<SavedCell>,
     /// Files among the records that cannot be used, each with the reason.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub damaged: Vec<Damaged>,
     /// Runs that all else was asked of as well, and that are of other machines.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub of_others: u64,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// The machine that a run was made on, as far as a list shows it.
