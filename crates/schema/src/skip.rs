@@ -131,14 +131,15 @@ impl fmt::Display for Skip {
             Skip::EmptyRange { .. } => f.write_str("the range is empty"),
             Skip::NoRoom { block_bytes, blocks, range_bytes } => {
                 let (block, range) = (Bytes(*block_bytes), Bytes(*range_bytes));
+                // No block is smaller than a byte.
+                let smaller = range_bytes >= blocks;
+                let hint = if smaller { "try a smaller --block" } else { "no --block is small enough for that" };
                 match blocks {
-                    1 => {
-                        write!(f, "a block of {block} is larger than the range of {range}; try a smaller --block")
-                    }
+                    1 => write!(f, "a block of {block} is larger than the range of {range}; {hint}"),
                     _ => write!(
                         f,
                         "random reads need a range of at least {blocks} blocks of {block}, and the range has {range}; \
-                         try a smaller --block"
+                         {hint}"
                     ),
                 }
             }
@@ -189,5 +190,14 @@ mod tests {
             assert_eq!(serde_json::from_str::<Skip>(&json).unwrap(), skip, "{json}");
         }
         assert_eq!(serde_json::from_str::<Skip>("\"too-slow\"").unwrap(), Skip::Other("too-slow".into()));
+    }
+
+    #[test]
+    fn a_smaller_block_is_advised_only_where_there_is_one() {
+        let advised = |block_bytes, blocks, range_bytes| {
+            Skip::NoRoom { block_bytes, blocks, range_bytes }.to_string().contains("try a smaller --block")
+        };
+        assert!(advised(4096, 2, 5000) && advised(2, 2, 2) && advised(4096, 1, 1));
+        assert!(!advised(1, 2, 1) && !advised(4096, 2, 1));
     }
 }
