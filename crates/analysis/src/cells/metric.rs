@@ -302,6 +302,10 @@ fn missing(metric: Metric, cells: &[&Cell]) -> MetricResult {
     });
     match reason {
         Some(reason) => MetricResult::unseen(metric, reason),
+        // It was seen that there is nothing to divide by.
+        None if metric == Metric::PagesPerFault => {
+            MetricResult::none(0, Reason::NoMetric { metric, reason: Box::new(Unseen::NoFault.into()) })
+        }
         None => MetricResult::none(0, Reason::NoneTaken { metric }),
     }
 }

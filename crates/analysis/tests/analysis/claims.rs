@@ -3,9 +3,9 @@
 use expect_test::{Expect, expect};
 use schema::{
     Reading,
-    experiment::{Unit, Variant},
+    experiment::{Metric, Unit, Variant},
     findings::{AnswerOf, ClaimFinding, ClaimVerdict, FigureFinding},
-    reason::Reason,
+    reason::{Reason, Unseen},
     record::{FilledRange, FolioOrder, ScenarioResult},
 };
 
@@ -304,6 +304,19 @@ fn pages_per_fault_are_the_distinct_pages_of_the_tally_over_the_faults() {
     let found = only(&duel(claim, cold, cold));
     assert_eq!(found.verdict, ClaimVerdict::Holds);
     assert_eq!(found.measured[0].value.median, 1.0);
+}
+
+#[test]
+fn where_no_pass_took_a_fault_that_is_why_there_are_no_pages_for_one() {
+    let claim = "arm = \"mmap\"\nmetric = \"pages-per-fault\"\nexpect = { at-most = 1.5 }";
+    let none = |_: u32, pass: &mut Pass| {
+        pass.reads("minor_faults", 0.0);
+        pass.reads("major_faults", 0.0);
+    };
+    let found = only(&duel(claim, none, none));
+    assert_eq!(found.verdict, ClaimVerdict::Undecided);
+    let why = Reason::NoMetric { metric: Metric::PagesPerFault, reason: Box::new(Unseen::NoFault.into()) };
+    assert!(found.reasons.contains(&why), "{:?}", found.reasons);
 }
 
 // --- A number -------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ use crate::{
         page::Page,
         paint::Paint,
         table::{Cell, Column, Table},
-        words::{all_of, plural},
+        words::{all_of, counted, plural},
     },
     shell,
     words::{forecast_remark, reason, traits},
@@ -62,10 +62,14 @@ pub(crate) fn summary(record: &Record, findings: &Findings) -> Vec<String> {
             is_decided && it.answer_of != AnswerOf::Job && it.explained_share.is_none()
         };
         let unexplained = findings.comparisons.iter().filter(is_unexplained).count();
+        let of = match explained {
+            1 => "1 comparison".to_string(),
+            _ => format!("the median of {}", counted(explained, "comparison", "comparisons")),
+        };
         lines.push(format!(
-            "{} of the measured difference in the median of {explained} comparisons ({unexplained} decided ones have no \
-             cost breakdown)",
-            number::percent(median)
+            "{} of the measured difference in {of} ({} no cost breakdown)",
+            number::percent(median),
+            counted(unexplained, "decided one has", "decided ones have")
         ));
     }
     let predictions = &costs.predictions;

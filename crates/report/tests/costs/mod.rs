@@ -91,13 +91,23 @@ fn an_answer_of_the_job_is_not_one_without_a_cost_breakdown() {
     let mut run = with_costs();
     let unexplained = |run: &Run| {
         let text = terminal(run);
-        let (before, _) = text.split_once(" decided ones have no cost breakdown").unwrap();
+        let (before, _) = text.split_once(" decided one").unwrap();
         before.rsplit_once('(').unwrap().1.parse::<u32>().unwrap()
     };
     let all = unexplained(&run);
     let is_one = |it: &&mut schema::findings::Comparison| it.verdict == Verdict::Slower && it.explained_share.is_none();
     run.findings.comparisons.iter_mut().find(is_one).unwrap().answer_of = schema::findings::AnswerOf::Job;
     assert_eq!(unexplained(&run), all - 1);
+}
+
+#[test]
+fn one_comparison_has_no_median() {
+    let mut run = with_costs();
+    for it in run.findings.comparisons.iter_mut().filter(|it| it.explained_share.is_some()).skip(1) {
+        it.explained_share = None;
+    }
+    let text = terminal(&run);
+    assert!(text.contains("of the measured difference in 1 comparison (") && !text.contains("median of 1"), "{text}");
 }
 
 #[test]
