@@ -243,6 +243,7 @@ pub struct CellFinding {
     pub failed_samples: u32,
     /// Time of open, work and close together, per block.
     pub ns_per_op: Option<Estimate>,
+    /// Of whole blocks, also where a part of each is consumed: what a program has that divides the file's size by its time.
     pub bytes_per_s: Option<Estimate>,
     /// Of the tally, in the middle of the passes: bytes that were delivered or written, repetitions counted; and those of
     /// the file that were reached, each once. Absent where the tally has none, as that of a command.
