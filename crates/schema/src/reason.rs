@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Beside, Consume, Durability, Skip, State, Workload, conclusion::Conclusion, condition::nothing_beside,
+    Beside, Consume, Durability, Record, Skip, State, Workload, conclusion::Conclusion, condition::nothing_beside,
     estimate::Estimate, experiment::Metric, no_cost::NoCost, reading::Reading,
 };
 
@@ -388,4 +388,16 @@ pub enum Difference {
 pub struct Rounds {
     pub differing: usize,
     pub all: usize,
+}
+
+impl Record {
+    /// Why no pass of a cell was made: what left it out, or the end of the run before its first.
+    pub fn why_untried(&self, cell: usize) -> Option<Reason> {
+        let is_tried = || self.samples.iter().any(|it| it.cell == cell);
+        match (&self.cells.get(cell)?.skipped, &self.partial) {
+            (Some(skip), _) => Some(Reason::Skipped(skip.clone())),
+            (None, Some(partial)) if !is_tried() => Some(Reason::EndedBefore { partial: partial.clone() }),
+            (None, _) => None,
+        }
+    }
 }

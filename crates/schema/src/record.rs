@@ -11,7 +11,6 @@ use crate::{
     calibration::Calibration,
     pass::{Phases, Tally},
     reading::Value,
-    reason::Reason,
 };
 
 pub use crate::{
@@ -144,16 +143,6 @@ impl Record {
 }
 
 impl Record {
-    /// Why no pass of a cell was made: what left it out, or the end of the run before its first.
-    pub fn why_untried(&self, cell: usize) -> Option<Reason> {
-        let is_tried = || self.samples.iter().any(|it| it.cell == cell);
-        match (&self.cells.get(cell)?.skipped, &self.partial) {
-            (Some(skip), _) => Some(Reason::Skipped(skip.clone())),
-            (None, Some(partial)) if !is_tried() => Some(Reason::EndedBefore { partial: partial.clone() }),
-            (None, _) => None,
-        }
-    }
-
     pub fn condition_id(&self, condition_index: usize) -> ConditionId {
         ConditionId { condition_index, comparison_index: self.origins.get(condition_index).copied() }
     }
