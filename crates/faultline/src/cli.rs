@@ -282,7 +282,7 @@ pub struct AdviseArgs {
     /// How long the command may take while every page that it touches through a mapping is recorded
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = budget)]
     pub exact_budget: Duration,
-    /// Time limit of one execution, at most 50s
+    /// Time limit of one execution, at most 50s; while pages are recorded, --exact-budget is added
     #[arg(long, default_value = "50s", value_parser = timeout)]
     pub timeout: u32,
     /// Make exactly this many rounds instead of stopping on precision; --budget still ends the run

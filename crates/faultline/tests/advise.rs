@@ -12,6 +12,7 @@ use schema::{
 };
 
 use crate::{
+    ab::anybody_runs,
     observing::reader,
     support::{Output, Sandbox},
 };
@@ -357,6 +358,19 @@ fn a_command_that_writes_to_its_file_or_reads_none_is_refused_with_the_reason() 
     output.expect(1).says(&["writes to", &file]);
     assert_eq!(fs::metadata(&file).unwrap().len(), BYTES as u64 + 1, "it ran once");
     sandbox.run(&["advise", "--", "cat", "/dev/null"]).expect(1).says(&["advise about"]);
+}
+
+#[test]
+fn a_command_that_does_not_end_is_ended_while_it_is_recorded() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.run(&["advise", "--timeout", "1s", "--", "sleep", "3143"]);
+    if output.stderr.contains("was not recorded") {
+        println!("skipped: {}", output.stderr.trim());
+        return;
+    }
+    output.expect(1).says(&["--timeout", "--for"]);
+    assert!(!anybody_runs("3143"));
+    assert!(sandbox.saved().is_none());
 }
 
 #[test]

@@ -107,6 +107,9 @@ pub struct Observation {
     /// Runtimes that its programs execute, as far as they can be told; none in records of older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runtimes: Vec<MappedRuntime>,
+    /// Its time was over before it ended. There is no record of such an execution, but a trace may be kept.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub expired: bool,
     /// Why this is less than the truth, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<String>,
@@ -258,6 +261,10 @@ pub enum Likeness {
     Different,
     /// One of them could not be observed, or not all of it.
     Unknown,
+}
+
+fn is_false(it: &bool) -> bool {
+    !it
 }
 
 fn is_zero(number: &u64) -> bool {

@@ -255,6 +255,7 @@ mod tests {
             files_left_out: 0,
             rings: 0,
             runtimes: Vec::new(),
+            expired: false,
             incomplete: Vec::new(),
             remarks: Vec::new(),
         }

@@ -237,6 +237,7 @@ fn observation(named: Access) -> Observation {
         files_left_out: 0,
         rings: 0,
         runtimes: Default::default(),
+        expired: false,
         incomplete: Vec::new(),
         remarks: Vec::new(),
     }

@@ -70,6 +70,7 @@ fn observe(lab: &mut Lab, seen: [(u64, Access); 2]) {
                 files_left_out: 0,
                 rings: 0,
                 runtimes: Vec::new(),
+                expired: false,
                 incomplete: Vec::new(),
                 remarks: Vec::new(),
             }),

@@ -41,11 +41,12 @@ fn record(args: &TraceRecordArgs) -> Result<()> {
     let (command, files) = (&args.command, &args.file);
     // Before anything runs; and once more when it is known which files were read.
     spare(&args.output, files.iter().filter_map(|it| identity(it)))?;
-    let asked = Recording { command, files, exact: args.exact_budget, limit: args.limit, by: Means::ALL };
+    let (exact, limit) = (args.exact_budget, args.limit);
+    let asked = Recording { command, files, exact, limit, whole: false, by: Means::ALL };
     let recorded = trace::record(&asked, &interrupted).map_err(|why| match why {
         NotRecorded::Interrupted => Stopped("interrupted; nothing is written").into(),
         NotRecorded::NoFile { .. } => UsageError(why.to_string()).into(),
-        NotRecorded::Failed { .. } | NotRecorded::Nothing { .. } => anyhow::Error::from(why),
+        why => anyhow::Error::from(why),
     })?;
     spare(&args.output, recorded.trace.header.files.iter().filter_map(|it| it.identity))?;
     let trace = if args.redact { recorded.trace.redacted()? } else { recorded.trace };

@@ -97,6 +97,7 @@ mod tests {
             files_left_out: 0,
             rings,
             runtimes: Vec::new(),
+            expired: false,
             incomplete: Vec::new(),
             remarks: Vec::new(),
         };

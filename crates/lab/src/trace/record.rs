@@ -46,6 +46,8 @@ pub struct Recording<'a> {
     pub exact: Option<Duration>,
     /// The command is ended after that.
     pub limit: Option<Duration>,
+    /// What it did until then is no trace.
+    pub whole: bool,
     /// In the order to try them. Pages are seen by ptrace alone.
     pub by: &'a [Means],
 }
@@ -71,6 +73,10 @@ pub enum NotRecorded {
     Failed {
         why: String,
     },
+    /// It did not end within the limit, and all of it was to be recorded.
+    TooLong {
+        limit: Duration,
+    },
     /// It read and mapped no file, or none of those that were named.
     Nothing {
         others: Vec<String>,
@@ -83,6 +89,9 @@ impl fmt::Display for NotRecorded {
             NotRecorded::Interrupted => f.write_str("the recording was interrupted; nothing is written"),
             NotRecorded::NoFile { path, why } => write!(f, "cannot look at {path}: {why}"),
             NotRecorded::Failed { why } => write!(f, "the command was not recorded: {why}"),
+            NotRecorded::TooLong { limit } => {
+                write!(f, "the command did not end within {} s while it was recorded", limit.as_secs_f64())
+            }
             NotRecorded::Nothing { others } if others.is_empty() => {
                 f.write_str("the command read and mapped no file, so there is nothing to write")
             }
@@ -145,6 +154,9 @@ pub fn record(asked: &Recording, interrupted: &AtomicBool) -> Result<Recorded, N
     link.bye()?;
     let observation = done.observation.map(|it| *it);
     let observation = observation.ok_or_else(|| NotRecorded::Failed { why: "the worker did not follow it".into() })?;
+    if asked.whole && observation.expired {
+        return Err(NotRecorded::TooLong { limit });
+    }
     if memory.metadata().map_err(failed("the trace"))?.len() == 0 {
         let others = observation.files.iter().map(|it| it.path.clone()).take(SHOWN);
         return Err(NotRecorded::Nothing { others: others.collect() });
@@ -209,7 +221,8 @@ mod tests {
         let asked = |file: &str| {
             let files = [PathBuf::from(file)];
             let command = ["/no/such/program".to_string()];
-            let asked = Recording { command: &command, files: &files, exact: None, limit: None, by: Means::ALL };
+            let asked =
+                Recording { command: &command, files: &files, exact: None, limit: None, whole: false, by: Means::ALL };
             record(&asked, &AtomicBool::new(false)).map(|it| it.observation).unwrap_err()
         };
         assert!(matches!(asked("/no/such/file"), NotRecorded::NoFile { .. }));

@@ -156,6 +156,7 @@ fn observed(named: Access) -> Observation {
         files_left_out: 0,
         rings: 0,
         runtimes: Vec::new(),
+        expired: false,
         incomplete: Vec::new(),
         remarks: Vec::new(),
     }

@@ -308,7 +308,7 @@ makes! {
         Observed { arm, seen }
         schema::observation::Observation {
             by, processes, threads, readers_at_once, named_opened, named, files, files_left_out, rings, runtimes,
-            incomplete, remarks,
+            expired, incomplete, remarks,
         }
         FileAccess { path, named, access }
         Access { opens, opens_for_writing, opens_direct, calls, mappings, hints, under }

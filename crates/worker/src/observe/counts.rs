@@ -32,6 +32,8 @@ pub(super) struct Program {
     pub incomplete: BTreeSet<String>,
     pub remarks: BTreeSet<String>,
 }
+    /// It was ended when its time was over.
+    pub expired: bool,
 
 impl Program {
     /// So many writes were made beyond those that were recorded. Those at the position of a file move what is read there.
@@ -98,6 +100,7 @@ impl Counts {
             remarks: program.remarks.into_iter().collect(),
         }
     }
+            expired: program.expired,
 }
 
 impl Sink for Counts {

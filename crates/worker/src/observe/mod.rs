@@ -110,6 +110,7 @@ impl Begun {
             }
             Ok(followed) => {
                 let Model { sink: (counts, stream), mut program, .. } = model;
+                program.expired = followed.expired;
                 program.lacks_writes(followed.beyond_writes, &counts);
                 program.remarks.extend(given_up.iter().map(|why| format!("not by {why}")));
                 if let Some((to, stream)) = to.zip(stream) {

@@ -8,6 +8,7 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
+    time::Duration,
 };
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -243,8 +244,11 @@ impl Known {
 
     /// By running it: once for its calls, and once more for the pages of its mappings, if what matters is mapped.
     fn recorded(args: &AdviseArgs, interrupted: &AtomicBool, line: &Line) -> Result<Known> {
-        let record = |files: &[PathBuf], exact| {
-            let asked = Recording { command: &args.command, files, exact, limit: None, by: Means::ALL };
+        let record = |files: &[PathBuf], exact: Option<Duration>| {
+            // Beside the time of its own it may take that of its pages.
+            let limit = Duration::from_secs(args.timeout.into()).saturating_add(exact.unwrap_or_default());
+            let command = &args.command;
+            let asked = Recording { command, files, exact, limit: Some(limit), whole: true, by: Means::ALL };
             trace::record(&asked, interrupted).map_err(|why| match why {
                 NotRecorded::Interrupted => {
                     Stopped("interrupted while the command was recorded; nothing was measured").into()
@@ -252,6 +256,10 @@ impl Known {
                 NotRecorded::Nothing { .. } => {
                     anyhow!("{why}: there is nothing to advise about. Try a command that reads a regular file")
                 }
+                NotRecorded::TooLong { .. } => anyhow!(
+                    "{why}, so nothing was measured; try a longer --timeout (at most 50s), or something that ends. Of a server, record \
+                     some time (faultline trace record --for), and name that trace with --trace and --once"
+                ),
                 why => anyhow::Error::from(why),
             })
         };
@@ -308,7 +316,7 @@ impl Known {
                     [] => None,
                     files => Some(exactly(files)?),
                 };
-                Known::together(files::together(&trace, &all, places, exact.as_ref())?)?
+                Known::together(files::together(&trace, &all, (folder, places), exact.as_ref())?)?
             }
         };
         line.done();

@@ -319,6 +319,7 @@ mod tests {
             files_left_out: 0,
             rings: 1,
             runtimes: vec![MappedRuntime::Cpython, MappedRuntime::Go],
+            expired: false,
             incomplete: Vec::new(),
             remarks: Vec::new(),
         };
