@@ -29,15 +29,18 @@ const SIZES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Matters {
     One(usize),
-    /// Two or more.
-    Several(Vec<usize>),
+    /// Two or more, and the folder that has them.
+    Several {
+        folder: PathBuf,
+        places: Vec<usize>,
+    },
 }
 
 impl Matters {
     pub(super) fn places(&self) -> &[usize] {
         match self {
             Matters::One(place) => std::slice::from_ref(place),
-            Matters::Several(places) => places,
+            Matters::Several { places, .. } => places,
         }
     }
 }
@@ -96,7 +99,7 @@ pub(super) fn matters(all: &Summary, is_own: impl Fn(&str) -> bool) -> Result<Ma
     alike.retain(|it| path(it.0).starts_with(&folder));
     Ok(match alike.len() {
         0 | 1 => Matters::One(most),
-        _ => Matters::Several(alike.into_iter().map(|it| it.0).collect()),
+        _ => Matters::Several { folder, places: alike.into_iter().map(|it| it.0).collect() },
     })
 }
 
@@ -141,7 +144,7 @@ pub(super) struct Together {
 pub(super) fn together(
     trace: &TraceFile,
     all: &Summary,
-    places: &[usize],
+    (folder, places): (&Path, &[usize]),
     exact: Option<&TraceFile>,
 ) -> Result<Together> {
     let seen = exact.unwrap_or(trace);
@@ -190,9 +193,8 @@ pub(super) fn together(
     };
     let trace = of_their_own(trace, seen, table, &accesses, touched_whole)?;
     let pattern = pattern(&analysis::summary(&trace.header, &trace.digest, &accesses), &accesses, sizes.iter().sum());
-    let (lengths, files): (Vec<u64>, Vec<PathBuf>) = files.into_iter().unzip();
-    let folder = folder(files.iter().zip(&lengths).map(|(it, bytes)| (it.as_path(), *bytes)));
-    Ok(Together { folder, trace, files, counts, reach, group, pattern })
+    let files = files.into_iter().map(|it| it.1).collect();
+    Ok(Together { folder: folder.to_path_buf(), trace, files, counts, reach, group, pattern })
 }
 
 fn why_unseen(of: &TracedFile) -> String {
@@ -318,6 +320,10 @@ mod tests {
             distinct_pages: 1,
             page_bytes: 4096,
             in_order: 0,
+    fn several(folder: &str, places: impl IntoIterator<Item = usize>) -> Matters {
+        Matters::Several { folder: folder.into(), places: places.into_iter().collect() }
+    }
+
             end_bytes: read,
             sizes: Vec::new(),
         }
@@ -333,11 +339,11 @@ mod tests {
     fn a_file_with_most_of_the_bytes_matters_alone_and_else_those_that_are_reached_as_most_bytes_are() {
         let large = file("/own/a", 600, 0);
         assert_eq!(of(vec![file("/own/b", 500, 0), large.clone()]).unwrap(), Matters::One(1));
-        assert_eq!(of(vec![file("/own/b", 600, 0), large.clone()]).unwrap(), Matters::Several(vec![0, 1]));
+        assert_eq!(of(vec![file("/own/b", 600, 0), large.clone()]).unwrap(), several("/own", [0, 1]));
         assert_eq!(of(vec![file("/sys/b", 6000, 0), large.clone()]).unwrap(), Matters::One(1), "none of its own");
         let tree: Vec<FileSummary> = (0..9).map(|it| file(&format!("/own/{it}"), 0, 100)).collect();
         let all = [&[file("/own/list", 300, 0)], &tree[..], &[file("/own/both", 90, 90)]].concat();
-        assert_eq!(of(all).unwrap(), Matters::Several((1..10).collect()), "one is read, and one is both");
+        assert_eq!(of(all).unwrap(), several("/own", 1..10), "one is read, and one is both");
         // Of two that are reached otherwise, the larger one.
         assert_eq!(of(vec![file("/own/a", 100, 0), file("/own/b", 0, 100)]).map(|it| it.places().len()).unwrap(), 1);
         assert!(of(vec![file("/sys/b", 6000, 0)]).is_err());
@@ -351,6 +357,31 @@ mod tests {
         let accesses = with_whole(recorded.into_iter(), &[true, true, false, true, false, true], |at| at as u64 + 1);
         let whole = |file: u32| Access { via: Via::Mapping, ..Access::call(file, 0, u64::from(file) + 1) };
         assert_eq!(accesses, [whole(0), whole(1), page(2, 7), whole(3), page(4, 0), page(2, 3), whole(5)]);
+    }
+
+    #[test]
+    fn files_of_which_a_part_is_read_are_below_the_folder_of_all_that_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: String| folder.path().join(name).display().to_string();
+        // What is read of the large ones is less than what the small ones have, and the large ones have nearly all bytes.
+        let small = (0..40).map(|it| (path(format!("p1/{it}")), 10_000, 10_000));
+        let large = (0..3).map(|it| (path(format!("p2/{it}")), 50_000, 100 << 20));
+        let files: Vec<(String, u64, u64)> = small.chain(large).collect();
+        for name in ["p1", "p2"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        for (path, _, bytes) in &files {
+            fs::File::create(path).unwrap().set_len(*bytes).unwrap();
+        }
+        let table = files.iter().map(|(path, read, _)| file(path, *read, 0).file).collect();
+        let accesses = files.iter().enumerate().map(|(at, (_, read, _))| Access::call(at as u32, 0, *read));
+        let header = Header::new("test", table, LeftOut::default());
+        let trace = TraceFile::made(&header, &accesses.collect::<Vec<_>>()).unwrap();
+        let all = analysis::summary(&trace.header, &trace.digest, &trace.accesses().unwrap());
+        let Matters::Several { folder: of, places } = matters(&all, |_| true).unwrap() else { unreachable!() };
+        let together = together(&trace, &all, (&of, &places), None).unwrap();
+        assert_eq!((together.folder.as_path(), together.files.len()), (folder.path(), 43));
+        assert!(together.files.iter().all(|it| it.starts_with(&together.folder)));
     }
 
     #[test]
@@ -368,7 +399,7 @@ mod tests {
     fn a_small_file_elsewhere_is_not_of_the_group() {
         let tree = (0..200).map(|it| file(&format!("/own/tree/{it}"), 100, 0));
         let all: Vec<FileSummary> = std::iter::once(file("/own/.config", 10, 0)).chain(tree).collect();
-        assert_eq!(of(all).unwrap(), Matters::Several((1..201).collect()));
+        assert_eq!(of(all).unwrap(), several("/own/tree", 1..201));
     }
 
     #[test]

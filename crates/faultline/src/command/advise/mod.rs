@@ -232,8 +232,8 @@ impl Known {
                 let none = || anyhow!("the trace reaches no file below {}", file.display());
                 match files::matters(&summary, found).map_err(|_| usage(none()))? {
                     Matters::One(place) => place,
-                    Matters::Several(places) => {
-                        return Known::together(files::together(&trace, &summary, &places, None)?);
+                    Matters::Several { folder, places } => {
+                        return Known::together(files::together(&trace, &summary, (&folder, &places), None)?);
                     }
                 }
             }
@@ -311,7 +311,7 @@ impl Known {
                     }
                 }
             }
-            Matters::Several(places) => {
+            Matters::Several { folder, places } => {
                 let exact = match &files::recordable(&all, places)[..] {
                     [] => None,
                     files => Some(exactly(files)?),
