@@ -361,6 +361,23 @@ fn a_command_that_writes_to_its_file_or_reads_none_is_refused_with_the_reason() 
 }
 
 #[test]
+fn a_file_in_shared_memory_is_one_to_advise_about() {
+    let sandbox = Sandbox::new();
+    let Ok(shared) = tempfile::Builder::new().prefix("faultline").tempdir_in("/dev/shm") else {
+        return println!("skipped: there is no /dev/shm");
+    };
+    let file = shared.path().join("file");
+    fs::write(&file, vec![7; BYTES]).unwrap();
+    let file = file.display().to_string();
+    let output = advise(&sandbox, &["--once", "--state=cached"], &["cat", &file]);
+    if output.stderr.contains("was not recorded") {
+        return println!("skipped: {}", output.stderr.trim());
+    }
+    let document = output.document();
+    assert_eq!(document.record.advised.map(|it| it.file), Some(file));
+}
+
+#[test]
 fn a_command_that_does_not_end_is_ended_while_it_is_recorded() {
     let sandbox = Sandbox::new();
     let output = sandbox.run(&["advise", "--timeout", "1s", "--", "sleep", "3143"]);

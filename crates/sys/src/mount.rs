@@ -155,6 +155,17 @@ pub fn is_made_up(path: &str) -> bool {
     ["/dev/", "/proc/", "/sys/"].iter().any(|it| path.starts_with(it)) && !path.starts_with("/dev/shm/")
 }
 
+/// What nearly every program reads when it starts, by its path alone: libraries, their configuration, the words of a language;
+/// and what is made up.
+pub fn is_of_the_system(path: &str) -> bool {
+    const FOLDERS: [&str; 6] = ["/usr/lib", "/lib", "/usr/libexec", "/etc", "/usr/share/locale", "/nix/store"];
+    // /usr/lib64, of another architecture.
+    const BITS: [&str; 3] = ["32", "64", "x32"];
+    let is_below = |folder: &str| Path::new(path).starts_with(folder);
+    let of_bits = |folder: &str| BITS.iter().any(|it| is_below(&format!("{folder}{it}")));
+    is_made_up(path) || FOLDERS.into_iter().any(is_below) || ["/usr/lib", "/lib"].into_iter().any(of_bits)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +180,23 @@ mod tests {
     fn shared_memory_has_files_and_devices_have_none() {
         assert!(["/dev/null", "/proc/self/maps", "/sys/kernel"].into_iter().all(is_made_up));
         assert!(!["/dev/shm/file", "/device", "/data/dev/file"].into_iter().any(is_made_up));
+    }
+
+    #[test]
+    fn a_folder_whose_name_begins_as_one_of_the_system_is_none() {
+        let of_system =
+            ["/lib/a.so", "/usr/lib64/a.so", "/usr/libx32/a.so", "/usr/libexec/a", "/etc/ld.so.cache", "/dev/x"];
+        assert!(of_system.into_iter().all(is_of_the_system));
+        let own = [
+            "/library/a.db",
+            "/libs/a.db",
+            "/usr/library/a.db",
+            "/etcetera/a.db",
+            "/dev/shm/a.db",
+            "/usr/share/dict/words",
+            "/home/a",
+        ];
+        assert!(!own.into_iter().any(is_of_the_system));
     }
 
     #[test]

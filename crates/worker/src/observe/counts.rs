@@ -7,7 +7,10 @@ use schema::{
     observation::{self, FILES_MAX, FileAccess, MappingCount, Means, Observation},
 };
 
-use sys::follow::{CALLS, Does, Opened};
+use sys::{
+    follow::{CALLS, Does, Opened},
+    mount::is_of_the_system,
+};
 
 use super::access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Sink, Under, Via};
 
@@ -29,11 +32,11 @@ pub(super) struct Program {
     pub rings: u64,
     /// Of the programs that were executed.
     pub runtimes: BTreeSet<MappedRuntime>,
+    /// It was ended when its time was over.
+    pub expired: bool,
     pub incomplete: BTreeSet<String>,
     pub remarks: BTreeSet<String>,
 }
-    /// It was ended when its time was over.
-    pub expired: bool,
 
 impl Program {
     /// So many writes were made beyond those that were recorded. Those at the position of a file move what is read there.
@@ -77,9 +80,10 @@ impl Counts {
         let is_touched = |it: &FileAccess| it.access != observation::Access::default();
         let mut touched: Vec<FileAccess> = self.files.into_iter().filter(is_touched).collect();
         let bytes = |it: &FileAccess| it.access.read_bytes().saturating_add(it.access.mapped_bytes());
-        touched.sort_by_cached_key(|it| {
-            (!it.named, is_of_the_system(&it.path), std::cmp::Reverse(bytes(it)), it.path.clone())
-        });
+        // What every program opens when it starts is not listed first.
+        let is_usual =
+            |it: &FileAccess| is_of_the_system(&it.path) || it.access.mappings.iter().any(|it| it.executable);
+        touched.sort_by_cached_key(|it| (!it.named, is_usual(it), std::cmp::Reverse(bytes(it)), it.path.clone()));
         let mut named = observation::Access::default();
         touched.iter().filter(|it| it.named).for_each(|it| named.add(&it.access));
         let named_opened = touched.iter().filter(|it| it.named).count() as u64;
@@ -96,11 +100,11 @@ impl Counts {
             files_left_out,
             rings: program.rings,
             runtimes: program.runtimes.union(&self.runtimes).copied().collect(),
+            expired: program.expired,
             incomplete: program.incomplete.into_iter().collect(),
             remarks: program.remarks.into_iter().collect(),
         }
     }
-            expired: program.expired,
 }
 
 impl Sink for Counts {
@@ -161,9 +165,4 @@ impl Sink for Counts {
 fn mapping_count(kind: MappingKind, count: u64, bytes: u64) -> MappingCount {
     let MappingKind { shared, writable, executable, populate } = kind;
     MappingCount { shared, writable, executable, populate, count, bytes }
-}
-
-/// Files that every program opens when it starts; they are not listed first.
-fn is_of_the_system(path: &str) -> bool {
-    ["/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/nix/store/"].iter().any(|it| path.starts_with(it))
 }

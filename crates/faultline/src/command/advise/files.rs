@@ -14,7 +14,7 @@ use schema::{
     observation,
     trace::{Access, Exact, FileSummary, Header, LeftOut, Summary, TracedFile, Via},
 };
-use sys::follow::MAPPING_BYTES_MIN;
+use sys::{follow::MAPPING_BYTES_MIN, mount::is_of_the_system};
 
 /// Of all bytes that are reached: a file with less is not worth a word.
 const SMALL: f64 = 0.01;
@@ -53,17 +53,6 @@ pub(super) fn reached(of: &FileSummary) -> u64 {
     // Calls at offsets that were not seen are no accesses of the trace.
     let read = of.bytes.max(counts.calls.values().map(|it| it.bytes).fold(0, u64::saturating_add));
     if is_code { 0 } else { read.saturating_add(mapped) }
-}
-
-/// What nearly every program reads when it starts: libraries, their configuration, the words of a language.
-fn is_of_the_system(path: &str) -> bool {
-    const FOLDERS: [&str; 9] =
-        ["/usr/lib", "/lib", "/usr/libexec", "/etc", "/usr/share/locale", "/proc", "/sys", "/dev", "/nix/store"];
-    // /usr/lib64, of another architecture.
-    const BITS: [&str; 3] = ["32", "64", "x32"];
-    let path = Path::new(path);
-    let of_bits = |folder: &str| BITS.iter().any(|it| path.starts_with(format!("{folder}{it}")));
-    FOLDERS.iter().any(|it| path.starts_with(it)) || ["/usr/lib", "/lib"].into_iter().any(of_bits)
 }
 
 /// A regular file with something in it that is none of the system's.
@@ -320,10 +309,6 @@ mod tests {
             distinct_pages: 1,
             page_bytes: 4096,
             in_order: 0,
-    fn several(folder: &str, places: impl IntoIterator<Item = usize>) -> Matters {
-        Matters::Several { folder: folder.into(), places: places.into_iter().collect() }
-    }
-
             end_bytes: read,
             sizes: Vec::new(),
         }
@@ -333,6 +318,10 @@ mod tests {
         let (digest, recorder) = ("d".into(), "test".into());
         let all = Summary { digest, recorder, coverage: 1.0, run: None, files, left_out: LeftOut::default() };
         matters(&all, |path| path.starts_with("/own"))
+    }
+
+    fn several(folder: &str, places: impl IntoIterator<Item = usize>) -> Matters {
+        Matters::Several { folder: folder.into(), places: places.into_iter().collect() }
     }
 
     #[test]
@@ -360,6 +349,17 @@ mod tests {
     }
 
     #[test]
+    fn files_are_below_the_deepest_folder_with_nearly_all_their_bytes() {
+        let of = |files: &[(&str, u64)]| folder(files.iter().map(|it| (Path::new(it.0), it.1)));
+        assert_eq!(of(&[("/a/b/c", 5), ("/a/b/d/e", 5), ("/a/b/cc/f", 5)]), Path::new("/a/b"));
+        assert_eq!(of(&[("/a/b", 5), ("/c/d", 5)]), Path::new("/"));
+        assert_eq!(of(&[("/a/bc/d", 5), ("/a/b/d", 5)]), Path::new("/a"));
+        assert_eq!(of(&[("/home/.config", 9), ("/a/b/c", 500), ("/a/b/d", 500)]), Path::new("/a/b"));
+        assert_eq!(of(&[("/home/.config", 20), ("/a/b/c", 500), ("/a/b/d", 500)]), Path::new("/"));
+        assert_eq!(of(&[]), Path::new("/"));
+    }
+
+    #[test]
     fn files_of_which_a_part_is_read_are_below_the_folder_of_all_that_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: String| folder.path().join(name).display().to_string();
@@ -382,17 +382,6 @@ mod tests {
         let together = together(&trace, &all, (&of, &places), None).unwrap();
         assert_eq!((together.folder.as_path(), together.files.len()), (folder.path(), 43));
         assert!(together.files.iter().all(|it| it.starts_with(&together.folder)));
-    }
-
-    #[test]
-    fn files_are_below_the_deepest_folder_with_nearly_all_their_bytes() {
-        let of = |files: &[(&str, u64)]| folder(files.iter().map(|it| (Path::new(it.0), it.1)));
-        assert_eq!(of(&[("/a/b/c", 5), ("/a/b/d/e", 5), ("/a/b/cc/f", 5)]), Path::new("/a/b"));
-        assert_eq!(of(&[("/a/b", 5), ("/c/d", 5)]), Path::new("/"));
-        assert_eq!(of(&[("/a/bc/d", 5), ("/a/b/d", 5)]), Path::new("/a"));
-        assert_eq!(of(&[("/home/.config", 9), ("/a/b/c", 500), ("/a/b/d", 500)]), Path::new("/a/b"));
-        assert_eq!(of(&[("/home/.config", 20), ("/a/b/c", 500), ("/a/b/d", 500)]), Path::new("/"));
-        assert_eq!(of(&[]), Path::new("/"));
     }
 
     #[test]
@@ -424,15 +413,5 @@ mod tests {
         assert!((pattern.access_bytes() - 104_904.0).abs() < 200.0, "{}", pattern.access_bytes());
         assert!(!pattern.is_small_in_order());
         assert_eq!(sizes(&small.collect::<Vec<_>>()).len(), 64);
-    }
-
-    #[test]
-    fn a_folder_whose_name_begins_as_one_of_the_system_is_none() {
-        let of_system =
-            ["/lib/a.so", "/usr/lib64/a.so", "/usr/libx32/a.so", "/usr/libexec/a", "/etc/ld.so.cache", "/dev/x"];
-        assert!(of_system.into_iter().all(is_of_the_system));
-        let own =
-            ["/library/a.db", "/libs/a.db", "/usr/library/a.db", "/etcetera/a.db", "/usr/share/dict/words", "/home/a"];
-        assert!(!own.into_iter().any(is_of_the_system));
     }
 }
