@@ -48,10 +48,11 @@ fn cost(file: &MappedFile, page_bytes: u64) -> Option<AdviceCost> {
     if file.is_code || file.residency.why() == Some(&Unlooked::Memory) {
         return None;
     }
-    match file.unadvised_bytes {
-        None => return (file.bytes >= LEAST_BYTES).then_some(AdviceCost::AdviceUnknown),
-        Some(bytes) if bytes < LEAST_BYTES => return None,
-        Some(_) => {}
+    let Some(unadvised) = file.unadvised_bytes else {
+        return (file.bytes >= LEAST_BYTES).then_some(AdviceCost::AdviceUnknown);
+    };
+    if unadvised < LEAST_BYTES {
+        return None;
     }
     if let Some(Reading::Value(bytes)) = file.meanwhile.as_ref().map(|it| &it.unmapped_more_bytes) {
         return Some(match bytes {
@@ -59,8 +60,7 @@ fn cost(file: &MappedFile, page_bytes: u64) -> Option<AdviceCost> {
             bytes => AdviceCost::Counted { unmapped_bytes: *bytes },
         });
     }
-    // Which mappings have the pages that are in the page table is not known.
-    let not_mapped = file.bytes.saturating_sub(file.resident_bytes).min(file.unadvised_bytes.unwrap_or(0));
+    let not_mapped = unadvised.saturating_sub(file.unadvised_resident_bytes.unwrap_or(0));
     Some(match &file.residency {
         Reading::Value(it) => {
             let bytes = it.pages.saturating_sub(it.resident).saturating_mul(page_bytes);
@@ -147,6 +147,7 @@ mod tests {
             unadvised_bytes: Some(8 << 20),
             advice: Some(Vec::new()),
             resident_bytes: 4096,
+            unadvised_resident_bytes: Some(4096),
             file_bytes: Reading::Value(8 << 20),
             residency: Reading::Value(Residency {
                 asked: "cachestat".into(),
@@ -219,9 +220,15 @@ mod tests {
         let unknown = || Reading::unavailable(Unlooked::Stranger);
         let unlooked = MappedFile { residency: Reading::unavailable(Unlooked::Stranger), ..file("a") };
         let little = MappedFile { unadvised_bytes: Some(2 << 20), bytes: 8 << 30, ..unlooked.clone() };
-        assert_eq!(cost(little), Some(AdviceCost::NotMapped { bytes: 2 << 20 }));
-        let touched =
-            MappedFile { bytes: 4 << 20, unadvised_bytes: Some(4 << 20), resident_bytes: 4 << 20, ..file("a") };
+        assert_eq!(cost(little), Some(AdviceCost::NotMapped { bytes: (2 << 20) - 4096 }));
+        // Half of the file is mapped with advice, and nothing of that was touched.
+        let whole = Some(4 << 20);
+        let touched = MappedFile {
+            unadvised_bytes: whole,
+            unadvised_resident_bytes: whole,
+            resident_bytes: 4 << 20,
+            ..file("a")
+        };
         assert_eq!(cost(touched.clone()), Some(AdviceCost::NotCached { bytes: 0 }));
         assert_eq!(cost(MappedFile { residency: unknown(), ..touched }), Some(AdviceCost::NotMapped { bytes: 0 }));
     }
@@ -292,7 +299,7 @@ mod tests {
     fn no_more_may_be_missed_than_is_mapped_without_advice() {
         let part = MappedFile { unadvised_bytes: Some(2 << 20), ..file("part") };
         let costs: Vec<_> = advised(view(vec![part])).files.iter().map(|it| it.cost).collect();
-        assert_eq!(costs, [Some(AdviceCost::NotCached { bytes: 2 << 20 })]);
+        assert_eq!(costs, [Some(AdviceCost::NotCached { bytes: (2 << 20) - 4096 })]);
     }
 
     #[test]
@@ -315,7 +322,7 @@ mod tests {
             let nothing = MappedFile {
                 file_bytes: Reading::Value(file_bytes),
                 bytes: 1 << 30,
-                resident_bytes: 0,
+                unadvised_resident_bytes: Some(0),
                 unadvised_bytes: Some(file_bytes.next_multiple_of(4096).max(LEAST_BYTES)),
                 residency,
                 ..file("nothing")

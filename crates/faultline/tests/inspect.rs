@@ -202,6 +202,8 @@ fn the_file_without_advice_comes_first_with_what_came_in_and_ctrl_c_shows_what_w
     assert!(first < second, "{without:?} {random:?}");
     assert_eq!((without.advice.as_deref(), without.unadvised_bytes), (Some(&[][..]), Some(16 << 20)));
     assert_eq!((random.advice.as_deref(), random.unadvised_bytes), (Some(&[MappingAdvice::Random][..]), Some(0)));
+    let resident = [without, random].map(|it| (it.resident_bytes > 0, it.unadvised_resident_bytes));
+    assert_eq!(resident, [(true, Some(without.resident_bytes)), (true, Some(0))]);
     assert_eq!(random.cost, None);
     assert_eq!((&random.places, random.pattern, &random.miss), (&None, None, &None), "it has advice");
     let places = without.meanwhile.clone().unwrap().new_places.expect("its advice is a question");

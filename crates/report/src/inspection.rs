@@ -587,6 +587,7 @@ mod tests {
             mappings: 1,
             bytes: 40 << 20,
             unadvised_bytes: Some(if cost.is_some() { 40 << 20 } else { 0 }),
+            unadvised_resident_bytes: Some(0),
             advice: Some(if cost.is_some() { Vec::new() } else { vec![MappingAdvice::Random] }),
             resident_bytes: 2 << 20,
             file_bytes: Reading::Value(40 << 20),

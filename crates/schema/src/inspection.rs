@@ -193,6 +193,8 @@ pub struct MappedFile {
     pub bytes: u64,
     /// Of them, in mappings with neither MADV_RANDOM nor MADV_SEQUENTIAL; `null` where the advice of one is not known.
     pub unadvised_bytes: Option<u64>,
+    /// Of these, in the page table of this process, without copies of its own.
+    pub unadvised_resident_bytes: Option<u64>,
     /// Of any of its mappings; `null` where that of one is not known.
     pub advice: Option<Vec<MappingAdvice>>,
     /// In the page table of this process: pages of the file, without copies of its own.

@@ -192,6 +192,7 @@ mod tests {
             mappings: 1,
             bytes: 1 << 30,
             unadvised_bytes: Some(1 << 30),
+            unadvised_resident_bytes: Some(0),
             advice: Some(Vec::new()),
             resident_bytes: 0,
             file_bytes: Reading::Value(1 << 30),

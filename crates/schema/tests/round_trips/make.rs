@@ -499,7 +499,7 @@ makes! {
         WatchedReads { device_bytes, read_calls, read_call_bytes }
         ThreadFaults { tid, name, minor_faults, major_faults }
         MappedFile {
-            name, device, inode, is_code, mappings, bytes, unadvised_bytes, advice, resident_bytes, file_bytes, residency,
+            name, device, inode, is_code, mappings, bytes, unadvised_bytes, unadvised_resident_bytes, advice, resident_bytes, file_bytes, residency,
             folio_orders, pages_per_fault, read_ahead_bytes, disk, places, meanwhile, cost, pattern, miss,
         }
         FileMeanwhile { cached_more_bytes, mapped_more_bytes, unmapped_more_bytes, new_places }

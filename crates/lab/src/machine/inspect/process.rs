@@ -420,6 +420,9 @@ impl Files<'_> {
         let sum =
             |of: &dyn Fn(&ProcessMapping) -> u64| mappings.iter().fold(0u64, |sum, it| sum.saturating_add(of(it)));
         let all_advice = all_advice(mappings);
+        let of_unadvised = |of: &dyn Fn(&ProcessMapping) -> u64| {
+            all_advice.is_some().then(|| sum(&|it| if is_unadvised(it) { of(it) } else { 0 }))
+        };
         let unseen = Seen { opened: Err(Unlooked::NotAmongLargest { files: self.most as u64 }), file_system: None };
         let seen = self.seen.get(key).unwrap_or(&unseen);
         let residency = seen.cached();
@@ -435,7 +438,8 @@ impl Files<'_> {
             is_code: mappings.iter().any(|it| is_code(it)),
             mappings: mappings.len() as u64,
             bytes: sum(&|it| it.bytes),
-            unadvised_bytes: all_advice.is_some().then(|| sum(&|it| if is_unadvised(it) { it.bytes } else { 0 })),
+            unadvised_bytes: of_unadvised(&|it| it.bytes),
+            unadvised_resident_bytes: of_unadvised(&of_file_bytes),
             advice: all_advice.map(|it| it.into_iter().collect()),
             resident_bytes: sum(&of_file_bytes),
             file_bytes: opened.clone().map_or_else(Reading::unavailable, |(_, bytes)| Reading::Value(*bytes)),
