@@ -9,10 +9,11 @@ use std::{
 use anyhow::Result;
 use lab::trace::TraceFile;
 use schema::{
-    Bytes, Descriptor, Experiment, State, Workload,
+    Bytes, Descriptor, Experiment, State, Workload, distinct,
     experiment::{Compare, TraceAsked},
-    trace::Traced,
+    trace::{Traced, TracedFile},
 };
+use sys::mount::is_of_the_system;
 
 use crate::{exit::UsageError, output};
 
@@ -53,11 +54,30 @@ pub fn instead(comparisons: &mut Vec<Compare>, trace: &Path) {
     *comparisons = all;
 }
 
-/// A part of the accesses is not what the program does.
+/// What a trace lacks of the files that are meant, by their places and as it has them: a part of the accesses is not what the
+/// program does.
+fn gaps(trace: &TraceFile, is_meant: impl Fn(usize, &TracedFile) -> bool) -> Vec<String> {
+    let meant = trace.touches().enumerate().filter(|(place, (file, _))| is_meant(*place, file)).map(|(_, it)| it);
+    report::trace_gaps(trace.header.coverage, meant)
+}
+
+fn gaps_of(trace: &TraceFile, traced: &Traced) -> Vec<String> {
+    gaps(trace, |place, _| traced.is_of_several() || place == traced.file as usize)
+}
+
+/// Each once.
+fn warn(gaps: Vec<String>) {
+    distinct(gaps).iter().for_each(|it| output::warn(it));
+}
+
+/// Of all its files.
 pub fn warn_of_gaps(trace: &TraceFile) {
-    if trace.header.coverage < 1.0 {
-        output::warn(&report::partial_trace(trace.header.coverage));
-    }
+    warn(gaps(trace, |_, file| is_of_interest(file)));
+}
+
+/// What every program maps when it starts is not what a trace is made for.
+pub fn is_of_interest(file: &TracedFile) -> bool {
+    !is_of_the_system(&file.path)
 }
 
 /// What an experiment replays.
@@ -106,22 +126,27 @@ pub fn open(experiment: &mut Experiment, target: &Path, size: Option<u64>) -> Re
         let is_known = || found.len() == 1 && found.iter().all(|(name, place)| Path::new(name) == place);
         if !found.is_empty() && (is_folder || !is_known()) {
             let all = trace.of_all()?.clone();
+            // A file that was only mapped is none of those that are found.
+            let folder = std::fs::canonicalize(target).ok().filter(|_| is_folder);
+            let lies_in = |path: &str| folder.as_ref().is_some_and(|it| Path::new(path).starts_with(it));
+            let gaps = gaps(&trace, |_, it| found.contains_key(&it.path) || lies_in(&it.path));
             let trace = trace.of_found(&found).map_err(usage)?.unwrap_or(trace);
             if is_folder {
                 note_left_out(&all, trace.of_all()?, target);
             }
-            warn_of_gaps(&trace);
+            warn(gaps);
             replays = Replays { traces: vec![trace], files: unique(found) };
         } else {
             opened = Some(trace);
         }
     }
+    let mut lacking = Vec::new();
     for compare in &mut experiment.comparisons {
         let Some(TraceAsked::Named { path, file }) = &compare.trace else { continue };
         let traced = if replays.files.is_empty() {
             let trace = opened.take().map_or_else(|| TraceFile::open(Path::new(path)), Ok).map_err(usage)?;
-            warn_of_gaps(&trace);
             let traced = trace.of_file(file.as_deref(), target).map_err(usage)?.clone();
+            lacking.extend(gaps_of(&trace, &traced));
             replays.traces.push(trace);
             traced
         } else {
@@ -138,6 +163,7 @@ pub fn open(experiment: &mut Experiment, target: &Path, size: Option<u64>) -> Re
         )
         .into());
     }
+    warn(lacking);
     Ok(replays)
 }
 
@@ -157,7 +183,6 @@ pub fn reopen(
     let (mut parts, mut wholes, mut why) = (Vec::new(), Vec::new(), None);
     for (place, file) in files.iter().enumerate() {
         let trace = TraceFile::open(file).map_err(usage)?;
-        warn_of_gaps(&trace);
         let found = found(&trace);
         match if found.is_empty() { Ok(None) } else { trace.of_found(&found) } {
             Ok(None) => wholes.push((place, trace, unique(found))),
@@ -173,7 +198,7 @@ pub fn reopen(
     }
     parts.extend(wholes);
     let mut replays = Replays::default();
-    let (mut replays_any, mut used) = (false, BTreeSet::new());
+    let (mut replays_any, mut used, mut lacking) = (false, BTreeSet::new(), Vec::new());
     for compare in &mut experiment.comparisons {
         let Some(asked) = &compare.trace else { continue };
         replays_any = true;
@@ -185,9 +210,10 @@ pub fn reopen(
             TraceAsked::Read(of) => trace.again(of).cloned(),
             TraceAsked::Named { .. } => None,
         };
-        let known = { parts.iter() }.find_map(|(place, trace, files)| Some((place, again(trace)?, files)));
-        if let Some((place, traced, files)) = known {
+        let known = { parts.iter() }.find_map(|(place, trace, files)| Some((place, trace, again(trace)?, files)));
+        if let Some((place, trace, traced, files)) = known {
             used.insert(*place);
+            lacking.extend(gaps_of(trace, &traced));
             replays.files.extend_from_slice(files);
             compare.trace = Some(TraceAsked::Read(traced));
             continue;
@@ -217,6 +243,7 @@ pub fn reopen(
             format!("the run {run} does not replay the trace {}, so it has no effect; leave it out", unused.display());
         return Err(UsageError(why).into());
     }
+    warn(lacking);
     replays.traces = parts.into_iter().map(|(_, trace, _)| trace).collect();
     replays.files.sort();
     replays.files.dedup();

@@ -5,7 +5,7 @@ use std::fs;
 use schema::{
     Record, Skip, Workload,
     record::{Outcome, Sample},
-    trace::{Access, Header, LeftOut, TracedFile, Writer},
+    trace::{Access, Exact, Header, Inexact, LeftOut, TracedFile, Writer},
 };
 
 use crate::support::{Sandbox, failure};
@@ -119,6 +119,28 @@ fn an_incomplete_trace_is_exported_with_a_warning() {
         output.stderr.contains("incomplete")
     };
     assert_eq!([0, 1].map(export), [false, true]);
+}
+
+#[test]
+fn a_replay_of_a_file_whose_pages_are_not_all_known_is_warned_of_once() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.file("a", BYTES);
+    let warnings = |mappings, exact, inexact| {
+        let file = TracedFile { path: path.clone(), mappings, exact, inexact, ..TracedFile::default() };
+        let mut writer = Writer::new(Vec::new(), &Header::new("test", vec![file], LeftOut::default())).unwrap();
+        writer.push(Access::call(0, 0, 100)).unwrap();
+        let trace = sandbox.write("t.trace", writer.finish().unwrap());
+        let run = sandbox.run(&["run", &path, "--trace", &trace, "--state=cold,cached", "--dry-run"]).expect(0);
+        let lines = |text: &str| text.lines().filter(|it| it.contains("incomplete")).count();
+        let export = sandbox.run(&["trace", "export", &trace]).expect(0);
+        let show = sandbox.run(&["trace", "show", &trace]).expect(0);
+        [lines(&run.stderr), lines(&export.stderr), lines(&show.stdout)]
+    };
+    let over = Inexact::BudgetOver { budget_ms: 1000 };
+    assert_eq!(warnings(1, Exact::None, Some(over)), [1; 3]);
+    assert_eq!(warnings(1, Exact::None, None), [1; 3]);
+    assert_eq!(warnings(1, Exact::Order, None), [0; 3]);
+    assert_eq!(warnings(0, Exact::None, None), [0; 3]);
 }
 
 #[test]
@@ -344,8 +366,9 @@ fn an_experiment_names_its_trace_and_the_file_in_it() {
     dry(&file, &experiment(&absent, "")).refused(2, &["no file /nowhere"]);
     let smaller = sandbox.file("smaller", 4096);
     let of_file = format!("{{ replay = {trace:?}, file = {file:?} }}");
-    dry(&smaller, &experiment(&of_file, "")).refused(2, &["larger file", "--size"]);
-    sandbox.run(&["run", &smaller, "-e", &experiment(&of_file, "")]).refused(2, &["larger file"]);
+    // That it was mapped, too, is said before.
+    dry(&smaller, &experiment(&of_file, "")).expect(2).says(&["larger file", "--size"]);
+    sandbox.run(&["run", &smaller, "-e", &experiment(&of_file, "")]).expect(2).says(&["larger file"]);
     let parsed = |workload: &str, more: &str, says: &[&str]| dry(&file, &experiment(workload, more)).refused(2, says);
     parsed("\"replay\"", "block = \"4 KiB\"\n", &["my.toml:3", "{ replay = \"FILE\" }"]);
     parsed(&plain, "block = \"4 KiB\"\n", &["block", "of its trace"]);

@@ -47,7 +47,7 @@ pub use plan::{plan, plan_json};
 pub use saved::{history, history_json};
 pub use shell::command_line;
 pub use terminal::{has_matrix, so_far, terminal};
-pub use trace::{partial_trace, trace};
+pub use trace::{trace, trace_gaps};
 
 /// How a text for a terminal, or for a pipe, is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

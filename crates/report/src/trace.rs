@@ -2,7 +2,7 @@
 
 use schema::{
     Bytes,
-    trace::{Exact, FileSummary, LeftOut, RecordedRun, Summary, TracedFile},
+    trace::{Exact, FileSummary, LeftOut, RecordedRun, Summary, TracedFile, Unseen},
 };
 
 use crate::layout::{
@@ -15,13 +15,14 @@ use crate::words::numbers::in_page_cache;
 /// Sizes that are named; the others are counted.
 const SIZES: usize = 4;
 
-/// What a trace consists of, for a terminal.
-pub fn trace(summary: &Summary) -> String {
+/// What a trace consists of, for a terminal. It begins with what it lacks of the files that are meant.
+pub fn trace(summary: &Summary, is_meant: impl Fn(&TracedFile) -> bool) -> String {
     let accesses: u64 = summary.files.iter().map(|it| it.accesses).sum();
     let files = summary.files.len();
     let mut text = String::new();
-    if summary.coverage < 1.0 {
-        text.push_str(&format!("{}\n", partial_trace(summary.coverage)));
+    let meant = summary.files.iter().filter(|it| is_meant(&it.file)).map(|it| (&it.file, it.touched));
+    for gap in trace_gaps(summary.coverage, meant) {
+        text.push_str(&format!("{gap}\n"));
     }
     text.push_str(&format!(
         "{} of {}, recorded by {}\ndigest {}\n",
@@ -40,9 +41,29 @@ pub fn trace(summary: &Summary) -> String {
     text
 }
 
-/// What a trace lacks.
-pub fn partial_trace(share: f64) -> String {
-    format!("incomplete: the trace has {} of the accesses that it was to have", part(share))
+/// What a trace lacks of what is read of the files that are meant, each with the touches of pages that it has of it.
+pub fn trace_gaps<'a>(coverage: f64, meant: impl Iterator<Item = (&'a TracedFile, u64)>) -> Vec<String> {
+    let share = (coverage < 1.0)
+        .then(|| format!("incomplete: the trace has {} of the accesses that it was to have", part(coverage)));
+    let unseen: Vec<(&TracedFile, Unseen)> =
+        meant.filter_map(|(it, touched)| Some((it, it.unseen(touched)?))).collect();
+    let first = unseen.first().map(|(of, why)| {
+        let others = match unseen.len() - 1 {
+            0 => String::new(),
+            others => format!(" (and {})", counted(others, "other file", "other files")),
+        };
+        format!("incomplete: of {}{others}, {}", visible(&of.path), unseen_pages(*why))
+    });
+    share.into_iter().chain(first).collect()
+}
+
+fn unseen_pages(why: Unseen) -> String {
+    match why {
+        Unseen::NotAsked => "what was read through a mapping is not among the accesses".into(),
+        Unseen::Unknown(why) => {
+            format!("the pages that were touched are not known, or not all of them: {}", visible(&why.to_string()))
+        }
+    }
 }
 
 fn run(run: &RecordedRun) -> String {
@@ -71,7 +92,7 @@ fn file(summary: &FileSummary, some_are_small: bool) -> String {
     if *accesses > 0 {
         text.push_str(&sums(summary));
     }
-    text.push_str(&mapped(file, some_are_small));
+    text.push_str(&mapped(summary, some_are_small));
     let hints = file.counts.iter().flat_map(|it| &it.hints);
     let hints: Vec<String> = hints.map(|(hint, number)| format!("{} {}", visible(hint), times(*number))).collect();
     if !hints.is_empty() {
@@ -81,7 +102,8 @@ fn file(summary: &FileSummary, some_are_small: bool) -> String {
 }
 
 /// How it was mapped, and what is known of the pages that were touched.
-fn mapped(file: &TracedFile, some_are_small: bool) -> String {
+fn mapped(summary: &FileSummary, some_are_small: bool) -> String {
+    let file = &summary.file;
     if file.mappings == 0 {
         return String::new();
     }
@@ -97,13 +119,12 @@ fn mapped(file: &TracedFile, some_are_small: bool) -> String {
         0 => String::new(),
         touches => format!(", but for at most {} that could not be seen", count(touches as f64)),
     };
-    let known = match (file.exact, &file.inexact) {
+    let known = match (file.exact, file.unseen(summary.touched)) {
         (Exact::Order, _) => format!("{pages} are among the accesses, in the order of their first touches{unseen}"),
         (Exact::Set, _) => format!("{pages} are among the accesses, in no order{unseen}"),
-        (Exact::None, None) => "what was read through a mapping is not among the accesses".into(),
-        (Exact::None, Some(why)) => {
-            format!("the pages that were touched are not known, or not all of them: {}", visible(&why.to_string()))
-        }
+        (Exact::None, Some(why)) => unseen_pages(why),
+        (Exact::None, None) if summary.touched > 0 => "it counts as touched whole".into(),
+        (Exact::None, None) => unseen_pages(Unseen::NotAsked),
     };
     format!("  mapped {}{populated}: {known}\n", times(file.mappings))
 }
@@ -201,6 +222,7 @@ mod tests {
             left_out,
         };
         expect_test::expect![[r#"
+            incomplete: of /data/q\u{1b}[2J.db, what was read through a mapping is not among the accesses
             19,616 accesses of 1 file, recorded by strace
             digest 3fa9c1e2
 
@@ -213,7 +235,7 @@ mod tests {
 
             not among them: 1 read at the end of a file, 2 reads at offsets that were not seen, 3 writes
         "#]]
-        .assert_eq(&trace(&summary));
+        .assert_eq(&trace(&summary, |_| true));
     }
 
     #[test]
@@ -266,6 +288,7 @@ mod tests {
         };
         expect_test::expect![[r#"
             incomplete: the trace has 43 % of the accesses that it was to have
+            incomplete: of /b, the pages that were touched are not known, or not all of them: the time for it was over after 30 s; a longer --exact-budget may reach the end
             500 accesses of 2 files, recorded by ptrace
             digest 3fa9c1e2
             sqlite3 t.db select\u{1b} 1
@@ -287,7 +310,23 @@ mod tests {
               advised: madvise(MADV_WILLNEED) 2 times
 
             not among them: 700 calls, touches and mappings beyond what a trace holds, touches in 1 mapping of less than 1 MiB
-        "#]].assert_eq(&trace(&summary));
+        "#]].assert_eq(&trace(&summary, |_| true));
+    }
+
+    #[test]
+    fn a_trace_lacks_what_was_mapped_and_not_recorded_but_for_code_and_what_counts_as_touched_whole() {
+        let mapped = |exact, inexact| TracedFile { mappings: 1, exact, inexact, ..TracedFile::default() };
+        let over = Inexact::BudgetOver { budget_ms: 1000 };
+        let executable = MappingCount { executable: true, count: 1, ..MappingCount::default() };
+        let counts = Access { mappings: vec![executable], ..Access::default() };
+        let code = TracedFile { counts: Some(counts), ..mapped(Exact::None, None) };
+        let (plain, part) = (mapped(Exact::None, None), mapped(Exact::None, Some(over.clone())));
+        assert_eq!([plain.unseen(0), plain.unseen(7)], [Some(Unseen::NotAsked), None]);
+        assert_eq!([part.unseen(0), part.unseen(7)], [Some(Unseen::Unknown(&over)); 2]);
+        let [order, read] = [mapped(Exact::Order, None), TracedFile::default()];
+        assert_eq!([&order, &read, &code].map(|it| it.unseen(0)), [None; 3]);
+        let gaps = |coverage, meant: &[&TracedFile]| trace_gaps(coverage, meant.iter().map(|it| (*it, 0))).len();
+        assert_eq!([gaps(1.0, &[&order, &code]), gaps(1.0, &[&plain, &part]), gaps(0.5, &[&part])], [0, 1, 2]);
     }
 
     #[test]
@@ -323,6 +362,18 @@ mod tests {
         };
         let counts = Access { mappings: vec![mapping.clone(), mapping], ..Access::default() };
         let file = TracedFile { path: "/a".into(), mappings: 2, counts: Some(counts), ..TracedFile::default() };
-        assert!(mapped(&file, false).contains("MAP_POPULATE"));
+        let summary = FileSummary {
+            file,
+            accesses: 0,
+            touched: 0,
+            threads: 0,
+            bytes: 0,
+            distinct_pages: 0,
+            page_bytes: 4096,
+            in_order: 0,
+            end_bytes: 0,
+            sizes: Vec::new(),
+        };
+        assert!(mapped(&summary, false).contains("MAP_POPULATE"));
     }
 }

@@ -86,7 +86,8 @@ fn import(args: &TraceImportArgs) -> Result<()> {
 
 fn show(path: &Path) -> Result<()> {
     let trace = TraceFile::open(path)?;
-    output::show(&report::trace(&analysis::summary(&trace.header, &trace.digest, &trace.accesses()?)))
+    let summary = analysis::summary(&trace.header, &trace.digest, &trace.accesses()?);
+    output::show(&report::trace(&summary, replay::is_of_interest))
 }
 
 fn export(args: &TraceExportArgs) -> Result<()> {

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::{MemfdFlags, memfd_create};
 use schema::{
     protocol::TraceOf,
-    trace::{Access, Header, Reader, Traced, TracedFile, Writer},
+    trace::{Access, Header, Reader, Traced, TracedFile, Via, Writer},
 };
 
 use crate::target::named::Named;
@@ -25,6 +25,8 @@ pub struct TraceFile {
     pub digest: String,
     /// Of each file of its table.
     files: Vec<Traced>,
+    /// So many of its accesses are touches of pages.
+    touches: Vec<u64>,
     /// Of all of them together.
     all: Traced,
 }
@@ -52,7 +54,9 @@ impl TraceFile {
             files: 1,
         };
         let mut files: Vec<Traced> = (0..header.files.len() as u32).map(none).collect();
+        let mut touches = vec![0; files.len()];
         while let Some(access) = reader.next_access().with_context(|| shown.to_string())? {
+            touches[access.file as usize] += u64::from(access.via == Via::Mapping);
             let of = &mut files[access.file as usize];
             of.accesses += 1;
             of.bytes += access.bytes;
@@ -62,7 +66,7 @@ impl TraceFile {
         let digest = reader.digest().with_context(|| shown.to_string())?;
         files.iter_mut().for_each(|it| it.digest.clone_from(&digest));
         let all = together(&digest, &files);
-        Ok(TraceFile { file, header, digest, files, all })
+        Ok(TraceFile { file, header, digest, files, touches, all })
     }
 
     /// One that is made here. It lies in memory and has no name.
@@ -77,6 +81,11 @@ impl TraceFile {
         let mut memory = File::from(memory);
         memory.write_all(&bytes).context("no memory for the trace")?;
         TraceFile::open(&sys::folder::path_of(&memory))
+    }
+
+    /// Its files, and how many of the accesses of each are touches of pages.
+    pub fn touches(&self) -> impl Iterator<Item = (&TracedFile, u64)> {
+        self.header.files.iter().zip(self.touches.iter().copied())
     }
 
     /// The accesses of all files that have some.

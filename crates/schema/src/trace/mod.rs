@@ -98,6 +98,21 @@ pub struct TracedFile {
     pub counts: Option<observation::Access>,
 }
 
+impl TracedFile {
+    /// Why the accesses do not have all that was read through mappings; nothing where they do, and of what was mapped as code.
+    /// `touched`: how many of them are touches. Without the pages there are some only of what counts as touched whole.
+    pub fn unseen(&self, touched: u64) -> Option<Unseen<'_>> {
+        let mut mappings = self.counts.iter().flat_map(|it| &it.mappings);
+        if self.mappings == 0 || !self.exact.is_none() || mappings.any(|it| it.executable) {
+            return None;
+        }
+        match &self.inexact {
+            Some(why) => Some(Unseen::Unknown(why)),
+            None => (touched == 0).then_some(Unseen::NotAsked),
+        }
+    }
+}
+
 /// What the recorder saw and the trace does not have. Where files were asked for, all but `other_files` is of these.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
@@ -310,6 +325,14 @@ impl FileSummary {
         let file_bytes = self.file.bytes.map_or(u64::MAX, |it| it.max(self.end_bytes));
         bytes_of_pages(self.distinct_pages, self.page_bytes, file_bytes)
     }
+}
+
+/// Why pages that were touched through mappings are not among the accesses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unseen<'a> {
+    NotAsked,
+    /// Not all of them are.
+    Unknown(&'a Inexact),
 }
 
 /// What so many pages have of files: the last page of a file goes beyond its end.
