@@ -210,7 +210,7 @@ pub struct AbArgs {
     /// Cache state of these files when a command starts: cold, cached, as-found, limited, as-is
     #[arg(long, value_delimiter = ',', value_name = "STATE,…", default_value = "cold,cached", value_parser = state_of_a_file)]
     pub state: Vec<State>,
-    #[arg(long, value_delimiter = ',', value_name = "FILL,…", default_value = "sequential", help = fills(), value_parser = filled(), hide_possible_values = true)]
+    #[arg(long, value_delimiter = ',', value_name = "FILL,…", default_value = "sequential", help = fills_of_commands(), value_parser = filled().try_map(of_commands), hide_possible_values = true)]
     pub fill: Vec<Fill>,
     /// Name of a command in reports; given once for each command, in order (--name grep --name cat)
     #[arg(long, value_name = "NAME", value_parser = not_blank)]
@@ -259,7 +259,7 @@ pub struct AdviseArgs {
     /// checked against cached, which is measured too
     #[arg(long, value_delimiter = ',', value_name = "STATE,…", default_value = "cold,cached", value_parser = state_of_advice)]
     pub state: Vec<State>,
-    #[arg(long, value_delimiter = ',', value_name = "FILL,…", default_value = "sequential", help = fills(), value_parser = filled(), hide_possible_values = true)]
+    #[arg(long, value_delimiter = ',', value_name = "FILL,…", default_value = "sequential", help = fills_of_commands(), value_parser = filled().try_map(of_commands), hide_possible_values = true)]
     pub fill: Vec<Fill>,
     /// The command with a switch of its own set, measured beside what is predicted (repeatable); one line, without a shell
     #[arg(long, value_name = "COMMAND", value_parser = not_blank, conflicts_with = "once")]
@@ -779,8 +779,23 @@ fn watch(text: &str) -> Result<Duration, String> {
 }
 
 fn fills() -> String {
-    let words: Vec<String> = Fill::all().map(|(word, _)| word).collect();
+    filled_by(Fill::all().map(|(word, _)| word))
+}
+
+fn fills_of_commands() -> String {
+    filled_by(Fill::all().map(|(word, _)| word).filter(|it| it.parse().is_ok_and(|it| of_commands(it).is_ok())))
+}
+
+fn filled_by(words: impl Iterator<Item = String>) -> String {
+    let words: Vec<String> = words.collect();
     format!("How the page cache is filled, for states that begin with the pages in it: {}", words.join(", "))
+}
+
+fn of_commands(fill: Fill) -> Result<Fill, String> {
+    match fill.copied_by() {
+        None => Ok(fill),
+        Some(_) => Err(format!("fill {fill} needs a copy of the file, and a command reads the file itself")),
+    }
 }
 
 fn state_of_a_file(text: &str) -> Result<State, String> {

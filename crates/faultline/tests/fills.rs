@@ -76,6 +76,20 @@ fn a_fill_without_a_state_that_lives_in_the_page_cache_is_refused() {
 }
 
 #[test]
+fn a_fill_that_needs_a_copy_is_neither_offered_for_commands_nor_taken() {
+    let sandbox = Sandbox::new();
+    for command in ["ab", "advise"] {
+        let help = sandbox.run(&[command, "--help"]).expect(0).stdout;
+        assert!(help.contains("huge-pages") && !help.contains("written="), "{help}");
+        for fill in ["written=64KiB", "read-ahead=1MiB"] {
+            sandbox.run(&[command, "--fill", fill, "--", "true"]).expect(2).says(&["--fill", "copy"]);
+        }
+    }
+    let help = sandbox.run(&["run", "--help"]).expect(0).stdout;
+    assert!(help.contains("written=") && help.contains("read-ahead="), "{help}");
+}
+
+#[test]
 fn a_copy_in_a_folder_that_may_not_be_written_to_is_skipped_with_the_reason() {
     let Some(sandbox) = Sandbox::of_ordinary_user() else { return };
     let closed = sandbox.folder("closed");
