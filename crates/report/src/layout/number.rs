@@ -58,9 +58,14 @@ pub fn speedup(estimate: &Estimate) -> String {
 
 /// `1.2 %`.
 pub(crate) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
+    let percent = below_all(share) * 100.0;
     let digits = if percent.abs() < 9.95 { 1 } else { 0 };
     format!("{}{GLUE}%", separated(percent, digits))
+}
+
+/// What is not all is not rounded to all.
+pub(crate) fn below_all(share: f64) -> f64 {
+    if share < 1.0 { share.min(0.99) } else { share }
 }
 
 /// Of what lacks something, however little.
@@ -282,5 +287,6 @@ mod tests {
         assert_eq!(faster, ["1.25x faster", "1.25x slower", "1.01x faster", "1.01x slower", equal, equal, equal]);
         assert_eq!(plain(&percent(0.0123)), "1.2 %");
         assert_eq!(plain(&percent(0.87)), "87 %");
+        assert_eq!([4095.0 / 4096.0, 1.0, 1.004].map(|it| plain(&percent(it))), ["99 %", "100 %", "100 %"]);
     }
 }

@@ -1,5 +1,6 @@
 //! Numbers as sentences give them: two or three digits, without the glue that tables need.
 
+use crate::layout::number::below_all;
 pub(crate) use crate::layout::words::list;
 use schema::Bytes;
 
@@ -130,7 +131,7 @@ fn precise_time(ns: f64) -> String {
 
 /// `71 %`, `0.4 %`.
 pub(crate) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
+    let percent = below_all(share) * 100.0;
     if percent != 0.0 && percent.abs() < 1.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
