@@ -243,7 +243,11 @@ impl Access {
     /// No sum of what it says overflows, and a file may be so large.
     fn is_possible(&self) -> bool {
         let ends = self.offset.checked_add(self.bytes).is_some_and(|end| end <= i64::MAX as u64);
-        ends && (1..=ACCESS_BYTES_MAX).contains(&self.bytes)
+        ends && self.has_a_length()
+    }
+
+    fn has_a_length(&self) -> bool {
+        (1..=ACCESS_BYTES_MAX).contains(&self.bytes)
     }
 }
 
@@ -391,11 +395,13 @@ impl fmt::Display for Refused {
             Refused::TooMany => write!(f, "a trace has at most {ACCESSES_MAX} accesses, and this one has more"),
             Refused::CutOff { accesses } => write!(f, "the trace is cut off after {accesses} accesses; make it again"),
             Refused::Damaged { accesses } => write!(f, "the trace is damaged after {accesses} accesses; make it again"),
-            Refused::Impossible { access: Access { offset, bytes, .. } } => write!(
-                f,
-                "an access of {bytes} bytes at {offset} is not possible; one has 1 byte to {}",
-                Bytes(ACCESS_BYTES_MAX)
-            ),
+            Refused::Impossible { access: access @ Access { offset, bytes, .. } } => {
+                write!(f, "an access of {bytes} bytes at {offset} is not possible; ")?;
+                match access.has_a_length() {
+                    true => f.write_str("no file has bytes at that offset"),
+                    false => write!(f, "one has 1 byte to {}", Bytes(ACCESS_BYTES_MAX)),
+                }
+            }
         }
     }
 }

@@ -274,3 +274,15 @@ fn a_redacted_header_has_every_count_and_no_text_of_the_machine() {
     assert_eq!((run.wall_ns, run.threads, run.bytes), (5, 2, 7));
     assert_eq!(redacted.left_out, named.left_out);
 }
+
+#[test]
+fn an_access_at_an_offset_that_no_file_has_is_refused_for_that_and_not_for_its_length() {
+    let length = Bytes(ACCESS_BYTES_MAX).to_string();
+    let blames_length = |access: Access| {
+        assert!(!access.is_possible());
+        Refused::Impossible { access }.to_string().contains(&length)
+    };
+    let [at_end, empty, long] = [(u64::MAX, 4096), (0, 0), (0, ACCESS_BYTES_MAX + 1)];
+    let of = |(offset, bytes)| blames_length(Access::call(0, offset, bytes));
+    assert_eq!([of(at_end), of(empty), of(long)], [false, true, true]);
+}
