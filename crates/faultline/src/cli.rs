@@ -228,7 +228,7 @@ pub struct AbArgs {
     /// Time limit of one execution, at most 50s
     #[arg(long, default_value = "50s", value_parser = timeout)]
     pub timeout: u32,
-    /// Compare even when exit codes or standard output differ
+    /// Compare even when exit codes are not 0 or standard output differs
     #[arg(long)]
     pub anyway: bool,
     /// How to trace one execution of each command before the rounds: auto, tracepoints, ptrace, none

@@ -333,10 +333,15 @@ pub fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Living children of a process: pid and start time.
+/// Living children of a process that execute something of their own: pid and start time. One that was forked a moment ago is
+/// still its parent, with what that has open, and a guard's forerunner never is anything else: to stop it would keep whoever
+/// reads the parent's output waiting for ever.
 pub fn children(parent: u32) -> Vec<(u32, u64)> {
+    let line = |pid: u32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let own = line(parent);
     let processes = fs::read_dir("/proc").unwrap().filter_map(|it| it.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    processes.filter_map(|pid| process(pid).filter(|it| it.0 == parent).map(|it| (pid, it.1))).collect()
+    let children = processes.filter_map(|pid| process(pid).filter(|it| it.0 == parent).map(|it| (pid, it.1)));
+    children.filter(|it| line(it.0) != own).collect()
 }
 
 /// What a process does, by one letter (proc_pid_stat(5)).
