@@ -1,6 +1,6 @@
 //! What a run answers, and what it leaves untouched.
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path};
+use std::{fs, os::unix::fs::MetadataExt};
 
 use schema::{
     Skip, State,
@@ -419,12 +419,7 @@ fn skips<'a>(plan: &'a schema::plan::PlannedRun, arm: &str) -> Vec<Option<&'a Sk
 
 #[test]
 fn a_dry_run_does_not_promise_what_the_file_system_cannot_do() {
-    let place = Path::new("/dev/shm");
-    if !sys::mount::file_system(place).is_ok_and(|it| it.kind == "tmpfs") || lab::Target::unnamed(place, 4096).is_err()
-    {
-        return println!("skipped: no tmpfs at /dev/shm that can be written to");
-    }
-    let sandbox = Sandbox::on(place);
+    let Some(sandbox) = Sandbox::in_memory() else { return };
     let (folder, file) = (sandbox.folder("folder"), sandbox.file("file", 1 << 20));
     for target in [&folder, &file] {
         let size: &[&str] = if *target == folder { &["--size=1MiB"] } else { &[] };
@@ -443,12 +438,7 @@ fn a_dry_run_does_not_promise_what_the_file_system_cannot_do() {
 
 #[test]
 fn a_dry_run_says_of_an_arm_the_same_in_whatever_order_workloads_are_named() {
-    let place = Path::new("/dev/shm");
-    if !sys::mount::file_system(place).is_ok_and(|it| it.kind == "tmpfs") || lab::Target::unnamed(place, 4096).is_err()
-    {
-        return println!("skipped: no tmpfs at /dev/shm that can be written to");
-    }
-    let sandbox = Sandbox::on(place);
+    let Some(sandbox) = Sandbox::in_memory() else { return };
     let folder = sandbox.folder("folder");
     for (name, workloads) in [("a.toml", r#""overwrite-random", "scan""#), ("b.toml", r#""scan", "overwrite-random""#)]
     {

@@ -167,8 +167,8 @@ fn experiments_that_have_a_workload_are_named_and_not_the_one_that_has_it_not() 
         sandbox.run(&["run", ".", "--dry-run", "-e", name, "--workload", workload]).expect(2).stderr
     };
     let named = |stderr: &str| stderr.matches("-e ").count();
-    let nobody = refused("write-back", "append");
-    assert_eq!(named(&nobody), 0, "{nobody}");
+    let none = refused("write-back", "append");
+    assert_eq!(named(&none), 0, "{none}");
     let others = refused("write-back", "overwrite");
     assert!(others.contains("-e channel-vs-mapped-writing") && !others.contains("-e write-back"), "{others}");
     assert!(refused("survey", "overwrite-random").contains("-e write-back"));

@@ -1,9 +1,8 @@
 //! Targets that are none, or stop being one: a clear sentence, the documented exit code, nothing left behind.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, OpenOptions},
     os::unix::fs::{FileTypeExt, PermissionsExt},
-    path::Path,
 };
 
 use schema::{findings::Status, record::Ending};
@@ -86,15 +85,7 @@ fn a_folder_where_nothing_may_be_made_is_refused_and_a_file_that_may_not_be_read
 
 #[test]
 fn on_a_file_system_in_memory_cold_is_skipped_with_the_reason_and_the_rest_is_answered() {
-    let place = Path::new("/dev/shm");
-    if !sys::mount::file_system(place).is_ok_and(|it| it.is_memory())
-        || File::create("/dev/shm/.faultline-test").is_err()
-    {
-        println!("skipped: no tmpfs at /dev/shm that can be written to");
-        return;
-    }
-    let _ = fs::remove_file("/dev/shm/.faultline-test");
-    let sandbox = Sandbox::on(place);
+    let Some(sandbox) = Sandbox::in_memory() else { return };
     let file = sandbox.file("file", 2 << 20);
     let output = sandbox.run(&[
         "run",

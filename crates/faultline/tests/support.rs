@@ -67,6 +67,17 @@ impl Sandbox {
         Sandbox::on(&std::env::temp_dir())
     }
 
+    /// On a tmpfs, where there is one; why not is printed.
+    pub fn in_memory() -> Option<Sandbox> {
+        let place = Path::new("/dev/shm");
+        let is_tmpfs = sys::mount::file_system(place).is_ok_and(|it| it.is_memory());
+        if !is_tmpfs || lab::Target::unnamed(place, 4096).is_err() {
+            println!("skipped: no tmpfs at /dev/shm that can be written to");
+            return None;
+        }
+        Some(Sandbox::on(place))
+    }
+
     pub fn on(parent: &Path) -> Sandbox {
         let folder = tempfile::Builder::new().prefix("faultline-test-").tempdir_in(parent).unwrap();
         Sandbox { folder, uid: None }
@@ -333,9 +344,9 @@ pub fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Living children of a process that execute something of their own: pid and start time. One that was forked a moment ago is
-/// still its parent, with what that has open, and a guard's forerunner never is anything else: to stop it would keep whoever
-/// reads the parent's output waiting for ever.
+/// Living children of a process that execute another command line than it: pid and start time. A child between fork(2) and
+/// execve(2) has the parent's output open, and the first of the two processes that start a guard executes nothing at all: while
+/// one of them is stopped, that output has no end.
 pub fn children(parent: u32) -> Vec<(u32, u64)> {
     let line = |pid: u32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let own = line(parent);

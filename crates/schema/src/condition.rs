@@ -281,6 +281,13 @@ pub(crate) fn whole() -> u32 {
     100
 }
 
+/// Where the pages of the file are when a pass begins, and how they came into the page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start {
+    pub state: State,
+    pub fill: Option<Fill>,
+}
+
 impl Condition {
     /// All but how much a pass does, and where: that a planner may choose.
     #[must_use]
@@ -328,6 +335,10 @@ impl Condition {
     /// How the page cache was filled; nothing where it was not.
     pub fn fill(&self) -> Option<Fill> {
         self.state.is_filled().then(|| self.fill.unwrap_or(Fill::Sequential))
+    }
+
+    pub fn start(&self) -> Start {
+        Start { state: self.state, fill: self.fill() }
     }
 
     /// Of all accesses of a pass together.

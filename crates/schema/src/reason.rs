@@ -1,5 +1,7 @@
 //! Why a cell has no number, or a comparison or a claim no verdict, as data; `report` makes the words.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -391,13 +393,19 @@ pub struct Rounds {
 }
 
 impl Record {
-    /// Why no pass of a cell was made: what left it out, or the end of the run before its first.
+    /// Of each cell, why no pass of it was made; nothing where one was.
+    pub fn untried(&self) -> Vec<Option<Reason>> {
+        let tried: BTreeSet<usize> = self.samples.iter().map(|it| it.cell).collect();
+        let is_left = |cell: usize| self.cells[cell].skipped.is_some() || !tried.contains(&cell);
+        (0..self.cells.len()).map(|cell| if is_left(cell) { self.why_untried(cell) } else { None }).collect()
+    }
+
+    /// Why no pass of a cell was made, where none was: what left it out, or the end of the run before its first.
     pub fn why_untried(&self, cell: usize) -> Option<Reason> {
-        let is_tried = || self.samples.iter().any(|it| it.cell == cell);
         match (&self.cells.get(cell)?.skipped, &self.partial) {
             (Some(skip), _) => Some(Reason::Skipped(skip.clone())),
-            (None, Some(partial)) if !is_tried() => Some(Reason::EndedBefore { partial: partial.clone() }),
-            (None, _) => None,
+            (None, Some(partial)) => Some(Reason::EndedBefore { partial: partial.clone() }),
+            (None, None) => None,
         }
     }
 }

@@ -11,8 +11,8 @@ use schema::{
     findings::Estimate,
 };
 
-use crate::gains::Series;
 use crate::{
+    gains::Series,
     measured::{Cell, Run},
     stats::{self, SortedValues},
 };

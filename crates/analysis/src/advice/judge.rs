@@ -500,7 +500,7 @@ fn switched(found: &Found, program: &Program, cell: &Cell, all: &[Candidate]) ->
         real: gain,
         like: like.map(|it| it.name.clone()),
         predicted: candidate.map(|it| it.least),
-        predicted_at_most: candidate.map(|it| it.widest).filter(|it| candidate.is_some_and(|of| of.least != *it)),
+        predicted_at_most: candidate.filter(|it| it.widest != it.least).map(|it| it.widest),
         reason: match cell.passes.is_empty() {
             true => Some(why_no_pass(found, cell)),
             false => real.reason.filter(|_| gain.is_none()),

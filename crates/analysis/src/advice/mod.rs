@@ -11,6 +11,7 @@ use schema::{
     Arm, Condition, Consume, Fill, Reading, State, Workload,
     advice::{Advice, AdviceSelfCheck},
     advised::Advised,
+    condition::Start,
     distinct,
     findings::{CommandFinding, Estimate, Verdict},
     identity::ConditionId,
@@ -20,17 +21,17 @@ use schema::{
 use crate::{
     commands::confounders,
     compare,
+    gains::Series,
     measured::{Cell, Run},
 };
 
-use crate::gains::Series;
 use check::Checked;
 pub use kind::arm_of;
 
 /// For each state and each fill that was asked about: what to change, and whether the replay is the program.
 pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<AdviceSelfCheck>) {
     let Some(advised) = run.record.advised.as_deref() else { return Default::default() };
-    let starts = distinct(run.record.conditions.iter().map(Start::of));
+    let starts = distinct(run.record.conditions.iter().map(Condition::start));
     let found = |start: Start| Found::of(run, advised, start);
     let cached = starts.into_iter().filter(|it| it.state == State::Cached).filter_map(found);
     let cached: Vec<(Found, Option<Checked>)> = cached.map(|it| it.checked(None)).collect();
@@ -52,19 +53,6 @@ pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<A
     let advice = asked().map(|(it, checked)| judge::judge(it, checked.as_ref(), is_two_sided, commands)).collect();
     let checks = asked().filter_map(|(it, checked)| Some(it.finding(checked.as_ref()?)));
     (advice, checks.collect())
-}
-
-/// Where executions and replays begin.
-#[derive(Clone, Copy, PartialEq)]
-struct Start {
-    state: State,
-    fill: Option<Fill>,
-}
-
-impl Start {
-    fn of(condition: &Condition) -> Start {
-        Start { state: condition.state, fill: condition.fill() }
-    }
 }
 
 /// What was measured from one start.
@@ -136,7 +124,7 @@ struct View<'r, 'a> {
 
 impl<'r, 'a> Found<'r, 'a> {
     fn of(run: &'r Run<'a>, advised: &'r Advised, start: Start) -> Option<Found<'r, 'a>> {
-        let conditions = || run.record.conditions.iter().enumerate().filter(|(_, it)| Start::of(it) == start);
+        let conditions = || run.record.conditions.iter().enumerate().filter(|(_, it)| it.start() == start);
         let is_replay = |it: &Condition| {
             it.workload == Workload::Replay && it.trace.as_ref().is_some_and(|it| it.digest == advised.digest)
         };

@@ -4,7 +4,7 @@
 //! is narrow enough does not look at which side it lies on.
 
 use schema::{
-    Condition, Record,
+    Record,
     experiment::{Claim, Metric},
     findings::Estimate,
     record,
@@ -43,11 +43,10 @@ pub fn is_precise(record: &Record, cell: usize) -> bool {
     is_narrow(speedup) && claims_are_precise(record, condition, cell) && gain_is_precise(record, &baseline, &arm)
 }
 
-/// Of replays: what the program gains, as far as that can be told while rounds are made.
+/// Of replays, whether more rounds would add nothing to what the program gains by the arm.
 fn gain_is_precise(record: &Record, recorded: &Cell, arm: &Cell) -> bool {
-    let from = |it: &Condition| (it.state, it.fill());
     let is_program = |it: &record::Cell| {
-        it.arm.is_command() && it.baseline && !it.control && from(&record.conditions[it.condition]) == from(arm.own)
+        it.arm.is_command() && it.baseline && !it.control && record.conditions[it.condition].start() == arm.own.start()
     };
     let program = record.cells.iter().position(is_program).filter(|_| record.advised.is_some());
     let Some(program) = program.and_then(|it| of(record, it)).filter(|_| !arm.arm().is_command()) else { return true };

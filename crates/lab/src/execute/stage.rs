@@ -529,10 +529,7 @@ impl Bench<'_> {
     /// from.
     fn leave_replays_of_nothing(&mut self) {
         let conditions = &self.record.conditions;
-        let start = |it: &schema::record::Cell| {
-            let condition = &conditions[it.condition];
-            (condition.state, condition.fill())
-        };
+        let start = |it: &schema::record::Cell| conditions[it.condition].start();
         let is_left_out = |it: &&schema::record::Cell| it.arm.is_command() && it.baseline && it.skipped.is_some();
         let starts: Vec<_> = self.record.cells.iter().filter(is_left_out).map(start).collect();
         if self.record.advised.is_some() {
@@ -703,7 +700,7 @@ impl Bench<'_> {
             .collect();
         let has_open = |condition: usize| open.iter().any(|&cell| self.record.cells[cell].condition == condition);
         // The gain of a replay is that of the command from the same start.
-        let start = |cell: usize| (self.condition_of(cell).state, self.condition_of(cell).fill());
+        let start = |cell: usize| self.condition_of(cell).start();
         let is_gained_by = |command: usize| open.iter().any(|&it| start(it) == start(command));
         active
             .into_iter()

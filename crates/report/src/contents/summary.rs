@@ -6,6 +6,7 @@ use schema::{
     Bytes, Findings, Labels, Names, Record, State,
     findings::{AnswerOf, CommandFinding, Comparison, NoiseFloor, Verdict},
     observation::MechanismFinding,
+    reason::Reason,
     record::{Ending, Files, Outcome, Reading, RoundsEnd},
 };
 
@@ -332,10 +333,10 @@ pub(crate) fn without_crossover(record: &Record, findings: &Findings) -> Vec<Str
 }
 
 fn skipped(record: &Record, names: &Names) -> Vec<String> {
-    let reason = |(at, cell): (usize, &schema::record::Cell)| {
-        Some(names.in_reason(&cell.arm, &crate::words::reason(&record.why_untried(at)?)))
+    let reason = |(cell, why): (&schema::record::Cell, Option<Reason>)| {
+        Some(names.in_reason(&cell.arm, &crate::words::reason(&why?)))
     };
-    let reasons: Vec<Option<String>> = record.cells.iter().enumerate().map(reason).collect();
+    let reasons: Vec<Option<String>> = record.cells.iter().zip(record.untried()).map(reason).collect();
     let mut groups = ReasonGroups::default();
     for (cell, reason) in record.cells.iter().zip(&reasons) {
         if let Some(reason) = reason {

@@ -91,8 +91,13 @@ pub(crate) fn times_at_most(factor: f64) -> String {
         ..=9.9 => 10.0,
         _ => 1.0,
     };
+    times(rounded_up(factor, unit))
+}
+
+/// To so many parts of 1.
+pub(crate) fn rounded_up(factor: f64, parts: f64) -> f64 {
     // 1.1 has a tenth and an error of representation.
-    times((factor * unit - 1e-9).ceil() / unit)
+    (factor * parts - 1e-9).ceil() / parts
 }
 
 /// Two digits or three: `81 ms`, `4.1 µs`.

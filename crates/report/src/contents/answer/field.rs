@@ -16,6 +16,7 @@ use crate::{
         paint::Paint,
         words::joined,
     },
+    words::numbers::rounded_up,
 };
 
 /// The answer for one condition.
@@ -120,9 +121,7 @@ pub(super) fn times(ratio: f64) -> String {
 
 /// A bound, which may not be rounded down.
 pub(super) fn times_at_most(ratio: f64) -> String {
-    // 1.1 has a tenth and an error of representation.
-    let up = |it: f64| (it - 1e-9).ceil();
-    times(if ratio <= 9.9 { up(ratio * 10.0) / 10.0 } else { up(ratio) })
+    times(rounded_up(ratio, if ratio <= 9.9 { 10.0 } else { 1.0 }))
 }
 
 fn standing(line: &MapLine, record: &Record, findings: &Findings, names: &Names) -> Standing {

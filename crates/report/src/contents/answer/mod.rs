@@ -209,7 +209,7 @@ pub(crate) fn trust(findings: &Findings) -> String {
 /// What the first screen leaves out, counted, and where it stands.
 pub(crate) fn left_out(record: &Record, findings: &Findings, saved: bool) -> String {
     let lost = record.samples.iter().filter(|it| !matches!(it.outcome, Outcome::Ok { .. })).count();
-    let skipped = (0..record.cells.len()).filter(|it| record.why_untried(*it).is_some()).count();
+    let skipped = record.untried().iter().flatten().count();
     let all = [
         (skipped, "cell skipped", "cells skipped"),
         (lost, "pass lost", "passes lost"),

@@ -1,6 +1,6 @@
 //! What was not measured, and why.
 
-use schema::{ConditionId, Fill, Names, Record, Skip, record};
+use schema::{ConditionId, Fill, Names, Record, Skip, reason::Reason, record};
 
 use super::place::{Words, start};
 use crate::{
@@ -14,10 +14,11 @@ impl Words<'_> {
     pub(super) fn not_measured(&self) -> Vec<String> {
         type Reasons = Vec<(ConditionId, Option<String>)>;
         let mut starts: Vec<(String, Reasons)> = Vec::new();
+        let untried = self.record.untried();
         for (index, condition) in self.record.conditions.iter().enumerate() {
             let id = self.record.condition_id(index);
             let is_of = |it: &record::Cell| it.condition == index && !it.control;
-            let reason = why_untried(self.record, is_of, self.names);
+            let reason = why_untried(self.record, &untried, is_of, self.names);
             let label = start(self.labels, id, condition);
             match starts.iter_mut().find(|it| it.0 == label) {
                 Some(known) => known.1.push((id, reason)),
@@ -46,18 +47,23 @@ impl Words<'_> {
 pub(super) fn not_now(record: &Record, names: &Names) -> Option<String> {
     let is_found =
         |it: &record::Cell| record.conditions.get(it.condition).is_some_and(|it| it.fill() == Some(Fill::Found));
-    Some(format!("not measured: {}", why_untried(record, is_found, names)?))
+    Some(format!("not measured: {}", why_untried(record, &record.untried(), is_found, names)?))
 }
 
 /// Why none of these cells was measured: each reason once, with its arms where there are several; that an arm has nothing to
 /// be compared with follows from the others. Nothing where there are no cells, or one that was tried.
-fn why_untried(record: &Record, is_meant: impl Fn(&record::Cell) -> bool, names: &Names) -> Option<String> {
+fn why_untried(
+    record: &Record,
+    untried: &[Option<Reason>],
+    is_meant: impl Fn(&record::Cell) -> bool,
+    names: &Names,
+) -> Option<String> {
     let is_consequence = |it: &record::Cell| it.skipped == Some(Skip::NothingToCompare);
-    let cells = || record.cells.iter().enumerate().filter(|it| is_meant(it.1));
-    let only_consequences = cells().all(|it| is_consequence(it.1));
+    let cells = || record.cells.iter().zip(untried).filter(|it| is_meant(it.0));
+    let only_consequences = cells().all(|it| is_consequence(it.0));
     let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
-    for (at, it) in cells() {
-        let reason = words::reason(&record.why_untried(at)?);
+    for (it, why) in cells() {
+        let reason = words::reason(why.as_ref()?);
         let arm = names.short(&it.arm.name);
         match reasons.iter_mut().find(|known| known.0 == reason) {
             _ if is_consequence(it) && !only_consequences => {}
