@@ -84,7 +84,7 @@ impl Found<'_, '_> {
         let mut ends = [Some(self.view().id.condition_index), program].into_iter().flatten();
         match ends.all(|it| ended.get(&it).is_some_and(|it| *it != RoundsEnd::Budget)) {
             true => {
-                let made = self.view().recorded.passes.iter().map(|it| it.round + 1).max().unwrap_or(0);
+                let made = self.view().recorded.passes.iter().map(|it| it.round.saturating_add(1)).max().unwrap_or(0);
                 Settles::MoreRounds { made }
             }
             false => Settles::LargerBudget,

@@ -694,6 +694,11 @@ fn what_the_budget_did_not_end_asks_for_rounds_and_not_for_a_larger_budget() {
     ends(&mut record, RoundsEnd::Most);
     let made = record.samples.iter().map(|it| it.round + 1).max().unwrap();
     assert_eq!(analysis::analyze(&record).advice[0].settles, Some(Settles::MoreRounds { made }));
+    // A stranger's record may say any number.
+    record.samples.iter_mut().filter(|it| it.round + 1 == made).for_each(|it| it.round = u32::MAX);
+    let advice = analysis::analyze(&record).advice;
+    assert_eq!(advice[0].settles, Some(Settles::MoreRounds { made: u32::MAX }));
+    assert!(!report::words::settles(Settles::MoreRounds { made: u32::MAX }).is_empty());
     ends(&mut record, RoundsEnd::Budget);
     assert_eq!(analysis::analyze(&record).advice[0].settles, Some(Settles::LargerBudget));
 }

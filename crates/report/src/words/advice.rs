@@ -136,7 +136,9 @@ pub fn advice_reason(of: &AdviceReason) -> String {
 
 pub fn settles(of: Settles) -> String {
     let says = match of {
-        Settles::MoreRounds { made } => return format!("more rounds may decide it: try --rounds {}", made.max(1) * 2),
+        Settles::MoreRounds { made } => {
+            return format!("more rounds may decide it: try --rounds {}", made.max(1).saturating_mul(2));
+        }
         Settles::LargerBudget => "a larger --budget may decide it",
         Settles::Switch => "if the program has a switch for it, --switch measures it",
         Settles::SwitchMeasured => "what its own switch gains is measured, and of other methods nothing is known",
