@@ -418,17 +418,19 @@ impl Planted {
         text.push_str(&format!("[[claim]]\nid = \"{name}-time\"\n{about}than = \"{than}\"\nexpect = \"lower\"\n"));
         let answers = (first..self.record.conditions.len()).filter_map(|it| self.answer(self.cells_of(it).nth(1)?));
         let verdicts: Vec<Verdict> = answers.map(|it| it.verdict).collect();
-        let mut decided: Vec<Verdict> = verdicts.iter().copied().filter(|it| it.is_decided()).collect();
-        let (of, open) = (decided.len(), verdicts.len() - decided.len());
-        decided.dedup();
-        // The decided conditions must be at least half; where they disagree, the answer is mixed.
-        let verdict = match decided[..] {
-            _ if of < open => ClaimVerdict::Undecided,
-            [] => ClaimVerdict::Undecided,
-            [Verdict::Faster] => ClaimVerdict::Holds,
-            [Verdict::Slower] => ClaimVerdict::Reversed,
-            [Verdict::Same] => ClaimVerdict::NoDifference,
-            _ => ClaimVerdict::Mixed,
+        let of = |verdict: Verdict| verdicts.iter().filter(|it| **it == verdict).count();
+        let [faster, slower, same] = [Verdict::Faster, Verdict::Slower, Verdict::Same].map(of);
+        let is_most = |count: usize| 2 * count > verdicts.len();
+        let decided = faster + slower + same;
+        // More than half say it, unless some contradict; of decided ones that do not agree the answer is mixed.
+        let verdict = match () {
+            () if 2 * decided < verdicts.len() => ClaimVerdict::Undecided,
+            () if faster > 0 && slower > 0 => ClaimVerdict::Mixed,
+            () if is_most(faster) => ClaimVerdict::Holds,
+            () if is_most(slower) => ClaimVerdict::Reversed,
+            () if is_most(same) => ClaimVerdict::NoDifference,
+            () if [faster, slower, same].contains(&decided) => ClaimVerdict::Undecided,
+            () => ClaimVerdict::Mixed,
         };
         self.claims.insert(format!("{name}-time"), verdict);
         let conditions = block.conditions();

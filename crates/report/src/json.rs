@@ -116,6 +116,9 @@ fn say_advice(advice: &Advice, value: &mut Value) {
 /// A claim, in the ledger too.
 pub(crate) fn say_claim(claim: &ClaimFinding, value: &mut Value) {
     put(value, "reason", reasons(&claim.reasons).unwrap_or_default());
+    for (it, value) in each(&claim.folios, value, "folios") {
+        put(value, "reason", reasons(&it.reasons));
+    }
 }
 
 fn say_gate(gate: &Gate, value: &mut Value) {

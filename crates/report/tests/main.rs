@@ -629,6 +629,7 @@ fn folios_are_called_those_of_this_machine_only_where_the_file_was_read_in_order
             then: fill == Fill::Written(4096),
             folio_bytes,
             verdict: schema::findings::ClaimVerdict::Holds,
+            reasons: Vec::new(),
         };
         run.findings.claims[0].folios = fills.iter().map(on).collect();
         let text = squeezed(&report::markdown(&run.record, &run.findings));

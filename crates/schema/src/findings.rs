@@ -816,6 +816,9 @@ pub struct ClaimOnFolios {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folio_bytes: Option<u64>,
     pub verdict: ClaimVerdict,
+    /// Why.
+    #[serde(default, rename = "reason_data", skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -42,12 +42,16 @@ impl Question<'_> {
         let groups: Vec<(ClaimVerdict, Vec<&ClaimOutcome>)> =
             DECIDED.iter().map(|&it| (it, with(it))).filter(|(_, group)| !group.is_empty()).collect();
         let decided: usize = groups.iter().map(|(_, group)| group.len()).sum();
-        let verdict = match &groups[..] {
-            // What was not measured for want of time is as open as what was and decided nothing.
-            _ if decided < open.len() + unmeasured.len() => ClaimVerdict::Undecided,
-            [] => ClaimVerdict::Undecided,
-            [(verdict, _)] => *verdict,
-            _ => ClaimVerdict::Mixed,
+        // What was not measured for want of time is as open as what was and decided nothing.
+        let open_count = open.len() + unmeasured.len();
+        let most = groups.iter().find(|(_, group)| 2 * group.len() > decided + open_count);
+        let is_both = |one, other| [one, other].iter().all(|it| groups.iter().any(|(verdict, _)| verdict == it));
+        let verdict = match most {
+            _ if decided < open_count => ClaimVerdict::Undecided,
+            _ if is_both(ClaimVerdict::Holds, ClaimVerdict::Reversed) => ClaimVerdict::Mixed,
+            Some((verdict, _)) => *verdict,
+            None if groups.len() > 1 => ClaimVerdict::Mixed,
+            None => ClaimVerdict::Undecided,
         };
         let verdicts = || {
             let open = (!open.is_empty()).then_some((ClaimVerdict::Undecided, &open));

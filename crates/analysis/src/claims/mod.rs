@@ -1,8 +1,8 @@
 //! Published claims, compared with what was measured: by the interval, with the margin.
 //!
 //! A claim is asked under every condition that it selects. Where a study was run as published and corrected, the
-//! corrected conditions decide, and the published ones are listed beside them. Where decided conditions disagree, the answer is
-//! `mixed`: it depends on the condition.
+//! corrected conditions decide, and the published ones are listed beside them. Of a claim that was asked on the folios of the
+//! study's time and on those of today, today's decide: the question is whether it holds here.
 
 mod conclusion;
 mod judge;
@@ -96,8 +96,13 @@ fn answer(run: &Run, claim: &Claim) -> ClaimAnswer {
     let mut outcomes: Vec<ClaimOutcome> =
         asked.iter().map(|it| question.outcome(run, it, it.variant == deciding)).collect();
     let decisive: Vec<&AskedCondition> = asked.iter().filter(|it| it.variant == deciding).collect();
-    let briefs = question::brief(run, &decisive);
-    outcomes.iter_mut().filter(|it| it.decides).zip(briefs).for_each(|(it, brief)| it.brief = brief);
+    let then = fill_then(run, &decisive);
+    for of_then in [false, true] {
+        let is_one = |fill: Option<Fill>| (then.is_some() && fill == then) == of_then;
+        let asked: Vec<&AskedCondition> = decisive.iter().copied().filter(|it| is_one(it.fill())).collect();
+        let of_those = outcomes.iter_mut().filter(|it| it.decides && is_one(it.condition.fill()));
+        of_those.zip(question::brief(run, &asked)).for_each(|(it, brief)| it.brief = brief);
+    }
     let measured = outcomes.iter().filter_map(|it| {
         Some(ClaimMeasured {
             id: it.id,
@@ -113,31 +118,36 @@ fn answer(run: &Run, claim: &Claim) -> ClaimAnswer {
         })
     });
     let decide: Vec<&ClaimOutcome> = outcomes.iter().filter(|it| it.decides).collect();
-    let (verdict, reasons) = question.conclude(run, &decide);
+    let folios = then.map(|then| on_folios(run, &question, &decide, then)).unwrap_or_default();
+    let today = |it: &&ClaimOutcome| then.is_none() || it.condition.fill() != then;
+    let on_todays: Vec<&ClaimOutcome> = decide.iter().copied().filter(today).collect();
+    let testable = on_todays.iter().any(|it| it.verdict != ClaimVerdict::NotTestableHere);
+    let (verdict, reasons) = question.conclude(run, if testable { &on_todays } else { &decide });
     let complete = decide.iter().all(|it| it.verdict != ClaimVerdict::NotTestableHere);
-    let folios = on_folios(run, &question, &decide);
     ClaimAnswer { verdict, reasons, measured: measured.collect(), folios, complete }
 }
 
-/// The verdict on the folios of the study's time, and on those of today, where the claim was asked on both.
-fn on_folios(run: &Run, question: &Question, outcomes: &[&ClaimOutcome]) -> Vec<ClaimOnFolios> {
-    let Some(fill_then) = run.record.experiment.study.as_ref().and_then(|it| it.fill_then) else { return Vec::new() };
-    let mut fills: Vec<Fill> = outcomes.iter().filter_map(|it| it.condition.fill()).collect();
-    fills.sort_unstable_by_key(|it| (*it != fill_then, *it));
-    fills.dedup();
+/// The fill that makes the folios of the study's time, of a claim that was asked on them and on others.
+fn fill_then(run: &Run, asked: &[&AskedCondition]) -> Option<Fill> {
+    let then = run.record.experiment.study.as_ref()?.fill_then?;
     // Where a page is larger, no fill makes the folios of that time.
-    if fill_then.copied_by().is_some_and(|bytes| bytes < run.page_bytes()) {
-        return Vec::new();
-    }
-    if fills.len() < 2 || fills[0] != fill_then {
-        return Vec::new();
-    }
+    let is_made = then.copied_by().is_none_or(|bytes| bytes >= run.page_bytes());
+    let fills = || asked.iter().filter_map(|it| it.fill());
+    (is_made && fills().any(|it| it == then) && fills().any(|it| it != then)).then_some(then)
+}
+
+/// The verdict on each kind of folios, today's first.
+fn on_folios(run: &Run, question: &Question, outcomes: &[&ClaimOutcome], then: Fill) -> Vec<ClaimOnFolios> {
+    let mut fills: Vec<Fill> = outcomes.iter().filter_map(|it| it.condition.fill()).collect();
+    fills.sort_unstable_by_key(|it| (*it == then, *it));
+    fills.dedup();
     let on = |fill: Fill| {
         let of_fill: Vec<&ClaimOutcome> =
             outcomes.iter().copied().filter(|it| it.condition.fill() == Some(fill)).collect();
         let pages = of_fill.first().and_then(|it| middle_folio_pages(run, it.condition));
         let folio_bytes = pages.and_then(|it| it.checked_mul(run.page_bytes()));
-        ClaimOnFolios { fill, then: fill == fill_then, folio_bytes, verdict: question.conclude(run, &of_fill).0 }
+        let (verdict, reasons) = question.conclude(run, &of_fill);
+        ClaimOnFolios { fill, then: fill == then, folio_bytes, verdict, reasons }
     };
     fills.into_iter().map(on).collect()
 }

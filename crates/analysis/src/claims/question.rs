@@ -1,7 +1,7 @@
 //! What a claim asks, under which conditions, and the result in each.
 
 use schema::{
-    CellId, Condition, Labels,
+    CellId, Condition, Fill, Labels,
     conclusion::Conclusion,
     experiment::{Claim, Compare, Expect, Metric, Variant, Where},
     fields::{self, Role},
@@ -38,6 +38,11 @@ pub(super) struct AskedCondition<'a, 'r> {
 }
 
 impl<'a, 'r> AskedCondition<'a, 'r> {
+    /// Of the first side.
+    pub(super) fn fill(&self) -> Option<Fill> {
+        self.here.arm.condition.fill()
+    }
+
     pub(super) fn cells(&self) -> impl Iterator<Item = &'r Cell<'a>> {
         [Some(self.here), self.there].into_iter().flatten().flat_map(Side::cells)
     }
@@ -502,11 +507,14 @@ fn label(run: &Run, asked: &AskedCondition) -> String {
 
 /// As short as the conditions of a list can be called in a sentence about it.
 pub(super) fn brief(run: &Run, asked: &[&AskedCondition]) -> Vec<String> {
-    let conditions: Vec<&Condition> = asked.iter().map(|it| it.here.arm.condition).collect();
-    match fields::apart(&conditions) {
-        Some(apart) => apart.into_iter().zip(asked).map(|(words, asked)| words + &against(run, asked)).collect(),
-        None => asked.iter().map(|asked| label(run, asked)).collect(),
-    }
+    // Several of a claim across conditions may have one first side.
+    let mut conditions: Vec<usize> = asked.iter().map(|it| it.here.condition).collect();
+    conditions.dedup();
+    let apart = fields::apart(&conditions.iter().map(|it| &run.record.conditions[*it]).collect::<Vec<&Condition>>());
+    let Some(apart) = apart else { return asked.iter().map(|asked| label(run, asked)).collect() };
+    let words =
+        |asked: &AskedCondition| conditions.iter().position(|it| *it == asked.here.condition).map(|it| &apart[it]);
+    asked.iter().map(|asked| words(asked).cloned().unwrap_or_default() + &against(run, asked)).collect()
 }
 
 /// Of two conditions, what the second has otherwise; nothing of one.

@@ -4,6 +4,7 @@ use schema::{
     Bytes, Fill,
     experiment::Variant,
     findings::{ClaimFinding, ClaimOnFolios, ClaimVerdict},
+    reason::Reason,
 };
 
 use crate::{
@@ -84,10 +85,12 @@ pub(crate) fn why(claim: &ClaimFinding) -> String {
         };
         let size = it.folio_bytes.map_or_else(|| fill.clone(), folios_of);
         let size = if size == whose { String::new() } else { format!("{size}, ") };
-        format!("{size}{whose}: {}", it.verdict.words())
+        format!("{size}{whose}: {}", with_reason(it.verdict, &it.reasons))
     };
-    let folios: Vec<String> = claim.folios.iter().map(on).collect();
-    [reason(claim)].into_iter().chain(folios).collect::<Vec<String>>().join("; ")
+    // What is the claim's own verdict is not said twice.
+    let own = |it: &&ClaimOnFolios| !it.then && it.verdict == claim.verdict && it.reasons == claim.reasons;
+    let folios: Vec<String> = claim.folios.iter().filter(|it| !own(it)).map(on).collect();
+    [reason(claim.verdict, &claim.reasons)].into_iter().chain(folios).collect::<Vec<String>>().join("; ")
 }
 
 /// In which folios this machine reads a cached file in, beside those of the study's time.
@@ -102,15 +105,13 @@ pub(crate) fn folios_here(claims: &[ClaimFinding]) -> Option<String> {
         ),
         (Some(then), Some(here)) => format!(
             "This machine reads files into {}; when the study was made, the page cache had {}. Claims about cached files \
-             are tested on both.",
+             are tested on both, and decided by this machine's.",
             folios_of(here),
             folios_of(then)
         ),
-        _ => {
-            "Claims about cached files are tested on folios of the study's time, and on those that this machine reads \
-              files into; their sizes are known to root alone."
-                .to_string()
-        }
+        _ => "Claims about cached files are tested on folios of the study's time, too, and decided by those that this \
+             machine reads files into; their sizes are known to root alone."
+            .to_string(),
     })
 }
 
@@ -119,10 +120,15 @@ fn folios_of(bytes: u64) -> String {
 }
 
 /// Why, without the verdict's word where the reason begins with it too: `holds: in both conditions`.
-fn reason(claim: &ClaimFinding) -> String {
-    let all = reasons(&claim.reasons).unwrap_or_default();
-    let rest = all.strip_prefix(claim.verdict.words()).map(str::trim_start);
+fn reason(verdict: ClaimVerdict, of: &[Reason]) -> String {
+    let all = reasons(of).unwrap_or_default();
+    let rest = all.strip_prefix(verdict.words()).map(str::trim_start);
     rest.filter(|rest| rest.starts_with("in ")).unwrap_or(&all).to_string()
+}
+
+fn with_reason(verdict: ClaimVerdict, of: &[Reason]) -> String {
+    let why = reason(verdict, of);
+    [verdict.words(), if why.is_empty() { "" } else { ": " }, &why].concat()
 }
 
 fn paint(verdict: ClaimVerdict) -> Paint {

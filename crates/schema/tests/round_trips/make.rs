@@ -442,7 +442,7 @@ makes! {
         schema::answer::MainCause { id, cause, faster, slower }
         schema::answer::Part { cell, arm, pass_ns, cause_ns }
         ClaimFinding { id, study, source, says, published, measured, verdict, reasons, folios, complete }
-        ClaimOnFolios { fill, then, folio_bytes, verdict }
+        ClaimOnFolios { fill, then, folio_bytes, verdict, reasons }
         PublishedClaim { words, ratio }
         VerdictIn { verdict, labels }
         ClaimNumbers { metric, expect, arm, than, across, here, published, effect }
