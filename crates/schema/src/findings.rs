@@ -851,7 +851,7 @@ pub struct ClaimMeasured {
     #[serde(default)]
     pub answer_of: AnswerOf,
     pub verdict: ClaimVerdict,
-    /// The variant that decides the claim.
+    /// The claim has its verdict from it: it is of the variant that decides, and on the folios that do.
     pub decides: bool,
 }
 

@@ -103,6 +103,17 @@ fn answer(run: &Run, claim: &Claim) -> ClaimAnswer {
         let of_those = outcomes.iter_mut().filter(|it| it.decides && is_one(it.condition.fill()));
         of_those.zip(question::brief(run, &asked)).for_each(|(it, brief)| it.brief = brief);
     }
+    let of_variant: Vec<&ClaimOutcome> = outcomes.iter().filter(|it| it.decides).collect();
+    let complete = of_variant.iter().all(|it| it.verdict != ClaimVerdict::NotTestableHere);
+    let folios = then.map(|then| on_folios(run, &question, &of_variant, then)).unwrap_or_default();
+    // Where today's cannot be tested here, those of the study's time are all there is.
+    let on_todays = |it: &ClaimOutcome| then.is_none() || it.condition.fill() != then;
+    let is_open = |it: &&ClaimOutcome| it.verdict != ClaimVerdict::NotTestableHere || it.only_unmeasured;
+    if of_variant.iter().filter(|it| on_todays(it)).any(is_open) {
+        outcomes.iter_mut().filter(|it| !on_todays(it)).for_each(|it| it.decides = false);
+    }
+    let decide: Vec<&ClaimOutcome> = outcomes.iter().filter(|it| it.decides).collect();
+    let (verdict, reasons) = question.conclude(run, &decide);
     let measured = outcomes.iter().filter_map(|it| {
         Some(ClaimMeasured {
             id: it.id,
@@ -117,13 +128,6 @@ fn answer(run: &Run, claim: &Claim) -> ClaimAnswer {
             decides: it.decides,
         })
     });
-    let decide: Vec<&ClaimOutcome> = outcomes.iter().filter(|it| it.decides).collect();
-    let folios = then.map(|then| on_folios(run, &question, &decide, then)).unwrap_or_default();
-    let today = |it: &&ClaimOutcome| then.is_none() || it.condition.fill() != then;
-    let on_todays: Vec<&ClaimOutcome> = decide.iter().copied().filter(today).collect();
-    let testable = on_todays.iter().any(|it| it.verdict != ClaimVerdict::NotTestableHere);
-    let (verdict, reasons) = question.conclude(run, if testable { &on_todays } else { &decide });
-    let complete = decide.iter().all(|it| it.verdict != ClaimVerdict::NotTestableHere);
     ClaimAnswer { verdict, reasons, measured: measured.collect(), folios, complete }
 }
 

@@ -207,8 +207,10 @@ fn counted(mut answers: Vec<Entered>) -> Option<LedgerEntry> {
                 (_, ClaimVerdict::Undecided) => Later::Undecided,
                 (ClaimVerdict::Undecided, _) => Later::PartialDecides,
                 (whole, part) if part == whole => Later::PartialAgrees,
-                // Of a claim whose conditions disagree, some of them agree with each other.
-                (ClaimVerdict::Mixed, _) => Later::PartialAgrees,
+                // A part may be of conditions in which the whole saw that, too.
+                (_, part) if counts.claim.measured.iter().any(|it| it.decides && it.verdict == part) => {
+                    Later::PartialAgrees
+                }
                 _ => Later::PartialContradicts,
             };
             LaterRun { run: it.run, when: it.when, verdict: it.claim.verdict, reasons: it.claim.reasons, why }

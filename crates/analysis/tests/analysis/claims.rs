@@ -970,7 +970,16 @@ fn a_claim_about_a_cached_file_is_judged_on_the_folios_of_its_time_and_of_today(
     assert_eq!(claim.verdict, ClaimVerdict::Holds);
     let on: Vec<_> = claim.folios.iter().map(|it| (it.then, it.folio_bytes, it.verdict)).collect();
     assert_eq!(on, [(false, Some(2 << 20), ClaimVerdict::Holds), (true, Some(4096), ClaimVerdict::Reversed)]);
-    assert!(claim.measured.iter().all(|it| it.decides), "both are listed");
+    let decides: Vec<bool> = claim.measured.iter().map(|it| it.decides).collect();
+    assert_eq!(decides, [true, false], "both are listed");
+    // Today's that time left none for are open, and those of its time do not decide for them.
+    let mut unmeasured = lab.record.clone();
+    unmeasured.samples.retain(|it| it.cell >= 2);
+    unmeasured.cells[..2].iter_mut().for_each(|it| it.skipped = Some(schema::Skip::Untried));
+    assert_eq!(analysis::analyze(&unmeasured).claims[0].verdict, ClaimVerdict::Undecided);
+    // Where they cannot be had here, those of its time are all there is.
+    unmeasured.cells[..2].iter_mut().for_each(|it| it.skipped = Some("not here".into()));
+    assert_eq!(analysis::analyze(&unmeasured).claims[0].verdict, ClaimVerdict::Reversed);
     // In pages of 64 KiB no fill makes folios of 4 KiB.
     lab.record.environment.page_bytes = 64 << 10;
     assert_eq!(only(&lab).folios, []);

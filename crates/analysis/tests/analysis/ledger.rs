@@ -189,15 +189,22 @@ fn a_run_that_options_narrowed_replaces_none_that_measured_all_of_a_claim() {
 
 /// A run with these blocks that comes to this verdict.
 fn run_of(day: u32, blocks: &str, verdict: ClaimVerdict) -> Record {
+    run_of_each(day, blocks, |condition| match verdict {
+        Mixed => [Holds, Reversed][condition.min(1)],
+        verdict => verdict,
+    })
+}
+
+/// A run whose conditions come to these verdicts.
+fn run_of_each(day: u32, blocks: &str, verdict: impl Fn(usize) -> ClaimVerdict) -> Record {
     let mut lab = Lab::of_experiment(&EXPERIMENT.replace("\"64 KiB\"", blocks));
     (lab.record.id, lab.record.started) = (day.to_string(), format!("2026-11-{day:02}T00:00:00Z"));
     for cell in 0..lab.record.cells.len() {
-        let (is_mmap, is_first) = (lab.record.cells[cell].arm.method == "mmap", lab.record.cells[cell].condition == 0);
+        let is_mmap = lab.record.cells[cell].arm.method == "mmap";
+        let verdict = verdict(lab.record.cells[cell].condition);
         let ns = match verdict {
-            _ if !is_mmap => 10_000.0,
-            Holds => 5_000.0,
-            Mixed if is_first => 5_000.0,
-            Reversed | Mixed => 20_000.0,
+            Holds if is_mmap => 5_000.0,
+            Reversed if is_mmap => 20_000.0,
             _ => 10_000.0,
         };
         lab.measure(cell, 10, ns, |round, pass| {
@@ -223,12 +230,29 @@ fn a_later_run_of_a_part_is_said_to_contradict_where_both_decided_and_otherwise_
             let why = match (whole, part) {
                 (_, Undecided) => Later::Undecided,
                 (Undecided, _) => Later::PartialDecides,
-                (Mixed, _) => Later::PartialAgrees,
+                // Some of its conditions held, and others were reversed.
+                (Mixed, Holds | Reversed) => Later::PartialAgrees,
                 _ if whole == part => Later::PartialAgrees,
                 _ => Later::PartialContradicts,
             };
             assert_eq!(why_later(&runs), Some(why), "{part:?} after {whole:?}");
         }
+    }
+}
+
+#[test]
+fn a_part_that_finds_what_the_whole_found_there_contradicts_nothing() {
+    let whole = run_of_each(1, "[\"64 KiB\", \"16 KiB\", \"4 KiB\"]", |it| [Holds, NoDifference, Holds][it]);
+    for (block, verdict, why) in [
+        ("16 KiB", NoDifference, Later::PartialAgrees),
+        ("64 KiB", Holds, Later::PartialAgrees),
+        ("64 KiB", Reversed, Later::PartialContradicts),
+    ] {
+        let mut part = run_of(2, &format!("[\"{block}\"]"), verdict);
+        part.experiment.note_filtered(&whole.experiment);
+        let runs = [whole.clone(), part];
+        check(&runs, Holds, 1, Some(2));
+        assert_eq!(why_later(&runs), Some(why), "{block} {verdict:?}");
     }
 }
 

@@ -64,10 +64,12 @@ fn of_study(programs: &mut Programs, shown: &Document) -> Result<String> {
     fs::File::open(programs.file())?.sync_all()?;
     for (claim, asked) in shown.findings.claims.iter().zip(&shown.record.experiment.claims) {
         let Some(part) = part(asked.metric) else { continue };
+        // On the folios of the study's time, too, which do not decide the claim.
+        let variant = claim.measured.iter().find(|it| it.decides).map(|it| it.variant);
         let mut measured: Vec<&ClaimMeasured> = claim
             .measured
             .iter()
-            .filter(|it| it.decides && it.verdict.is_decided() && it.against_cell.is_none())
+            .filter(|it| Some(it.variant) == variant && it.verdict.is_decided() && it.against_cell.is_none())
             .collect();
         measured.sort_by_key(|it| shown.record.conditions[it.id.condition.condition_index].fill());
         for it in measured {

@@ -21,7 +21,7 @@ use crate::{
 pub(super) const CHART: Chart = Chart {
     id: "claims-measured",
     title: "Published and measured",
-    about: "Each row is a claim. Right of the grey band it holds, within it there is no difference, left of it the claim is reversed, unless it is undecided: the table has the verdicts. One circle with its 95 % interval for each condition. A square is the published ratio.",
+    about: "Each row is a claim. Right of the grey band it holds, within it there is no difference, left of it the claim is reversed, unless it is undecided: the table has the verdicts. One circle with its 95 % interval for each condition, grey on folios of the study's time, which do not decide. A square is the published ratio.",
     draw,
 };
 
@@ -40,10 +40,12 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
             Expect::Higher => true,
             Expect::Same | Expect::AtMost(_) | Expect::AtLeast(_) => return None,
         };
+        let variant = claim.measured.iter().find(|it| it.decides).map(|it| it.variant);
+        let is_drawn = |it: &ClaimMeasured| Some(it.variant) == variant;
         let measured: Vec<(&ClaimMeasured, Estimate)> = claim
             .measured
             .iter()
-            .filter(|it| it.decides && (it.than_cell.is_some() || it.against_cell.is_some()))
+            .filter(|it| is_drawn(it) && (it.than_cell.is_some() || it.against_cell.is_some()))
             .map(|it| (it, if is_higher { turned(it.value) } else { it.value }))
             .filter(|(_, it)| [it.ci_low, it.median, it.ci_high].iter().all(|it| it.is_finite() && *it > 0.0))
             .collect();
@@ -59,9 +61,10 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
         Some(Point::new(ratio, at as f64, format!("published: {}", number::given(ratio))))
     });
     // As it was published, arms may do unequal work.
-    let ours = |as_published: bool| -> Vec<Point> {
+    let as_published = |it: &ClaimMeasured| it.decides && it.variant == Some(Variant::AsPublished);
+    let ours = |is_one: &dyn Fn(&ClaimMeasured) -> bool| -> Vec<Point> {
         let points = rows.iter().enumerate().flat_map(|(at, (_, measured))| {
-            let measured = measured.iter().filter(|(it, _)| (it.variant == Some(Variant::AsPublished)) == as_published);
+            let measured = measured.iter().filter(|(it, _)| is_one(it));
             measured.map(move |(it, value)| Point {
                 x: value.median,
                 y: at as f64,
@@ -74,8 +77,13 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
     let look = |colour, symbol| Look { colour, symbol };
     let series = [
         ("published", look(Colour::Vermilion, Symbol::Square), published.collect::<Vec<Point>>()),
-        ("measured here, with equal work", look(Colour::Blue, Symbol::Circle), ours(false)),
-        ("measured here, as published", look(Colour::Orange, Symbol::Circle), ours(true)),
+        (
+            "measured here, with equal work",
+            look(Colour::Blue, Symbol::Circle),
+            ours(&|it| it.decides && !as_published(it)),
+        ),
+        ("measured here, as published", look(Colour::Orange, Symbol::Circle), ours(&as_published)),
+        ("measured here, on folios of the study's time", look(Colour::Grey, Symbol::Circle), ours(&|it| !it.decides)),
     ];
     let series = series.into_iter().filter(|(.., points)| !points.is_empty());
     Ok(vec![Figure {
