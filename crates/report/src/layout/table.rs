@@ -4,7 +4,7 @@
 
 use super::{
     paint::{Paint, Piece},
-    text::{visible, width, wrap},
+    text::{visible, widest_word, width, wrap},
 };
 
 const GAP: usize = 2;
@@ -116,7 +116,7 @@ impl Table {
 
     /// What no line break can make narrower.
     pub(crate) fn widest_word(&self, column: usize) -> usize {
-        self.measure(column, |text| text.split(' ').map(width).max().unwrap_or(0))
+        self.measure(column, widest_word)
     }
 
     fn natural(&self, column: usize) -> usize {
@@ -125,8 +125,7 @@ impl Table {
 
     fn measure(&self, column: usize, of: impl Fn(&str) -> usize) -> usize {
         // A title of several words stands in several lines rather than making its column wide.
-        let title = visible(&self.columns[column].title);
-        let title = title.split(' ').map(width).max().unwrap_or(0);
+        let title = widest_word(&visible(&self.columns[column].title));
         self.rows.iter().map(|row| of(&visible(&row[column].text))).max().unwrap_or(0).max(title)
     }
 
@@ -147,7 +146,7 @@ impl Table {
         // A title of several words gives way to a number that cannot be broken, where that makes room enough for it.
         let later = || 1..self.columns.len();
         let unbroken = later().map(|column| self.widest_word(column)).max().unwrap_or(0);
-        let narrowest = later().flat_map(|it| self.columns[it].title.split(' ')).map(|it| width(&visible(it))).max();
+        let narrowest = later().map(|it| widest_word(&visible(&self.columns[it].title))).max();
         let titles = match available.saturating_sub(2 * GAP + unbroken) {
             left if left >= narrowest.unwrap_or(0) => titles.min(left),
             _ => titles,
@@ -293,6 +292,13 @@ mod tests {
             1,
             "one table where there is room"
         );
+    }
+
+    #[test]
+    fn a_size_in_a_title_is_not_broken_within_its_unit() {
+        let columns = ["fill", "scan 64 KiB"].map(Column::right).to_vec();
+        let table = Table { columns, rows: vec![["found", "1x"].map(Cell::plain).to_vec()] };
+        assert_eq!(plain(&table, 40)[1], " fill  64\u{a0}KiB");
     }
 
     #[test]

@@ -135,6 +135,11 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
+/// Of the word that takes most columns.
+pub(crate) fn widest_word(text: &str) -> usize {
+    words(text).iter().map(|it| width(it)).max().unwrap_or(0)
+}
+
 /// A text for what breaks lines itself: numbers stay with their units.
 pub(crate) fn glued(text: &str) -> String {
     words(text).join(" ")
