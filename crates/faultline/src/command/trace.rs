@@ -45,7 +45,6 @@ fn record(args: &TraceRecordArgs) -> Result<()> {
     let asked = Recording { command, files, exact, limit, whole: false, by: Means::ALL };
     let recorded = trace::record(&asked, &interrupted).map_err(|why| match why {
         NotRecorded::Interrupted => Stopped("interrupted; nothing is written").into(),
-        NotRecorded::NoFile { .. } => UsageError(why.to_string()).into(),
         why => anyhow::Error::from(why),
     })?;
     spare(&args.output, recorded.trace.header.files.iter().filter_map(|it| it.identity))?;
