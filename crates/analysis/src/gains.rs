@@ -67,36 +67,23 @@ pub(crate) struct Gains {
 impl Gains {
     /// In each round, the program without the replay of what it did and with that of the arm. Where it is known what the
     /// program takes without its file, the rest of its time is as many times less as the replay is: that the two are a little
-    /// apart is then no time that stays.
+    /// apart is then no time that stays. So it is where the replay takes longer than the program, of which nothing stays then.
     ///
     /// `own_ns`: so much longer the program's own work may take with the arm, which no replay shows.
     pub(crate) fn of([program, recorded, arm]: [&Series; 3], without_file: Option<f64>, own_ns: f64) -> Option<Gains> {
         let ratio = |own_ns: f64| {
             move |(round, program, recorded): (u32, f64, f64)| {
                 let arm = *arm.0.get(&round)?;
-                let after = match without_file.filter(|it| *it < program) {
-                    Some(stays) => stays + (program - stays) * arm / recorded,
-                    // A replay that takes longer than the program is none of it.
-                    None => program - recorded + arm,
-                };
-                let after = after + own_ns;
-                Some(if after > 0.0 { program / after } else { f64::INFINITY })
+                let stays = without_file.filter(|it| *it < program).unwrap_or((program - recorded).max(0.0));
+                Some(program / (stays + (program - stays) * arm / recorded + own_ns))
             }
         };
         let ratios = |own_ns: f64| -> Vec<f64> { program.beside(recorded).filter_map(ratio(own_ns)).collect() };
         let rounds = ratios(0.0).len() as u32;
-        let gain = |own_ns: f64| stats::median_of_positive(with_most_for_unbounded(ratios(own_ns))?);
+        let gain = |own_ns: f64| stats::median_of_positive(ratios(own_ns));
         let program = Estimate { ci_low: gain(own_ns)?.ci_low, ..gain(0.0)? };
         Some(Gains { io_ns: recorded.middle()?, io: recorded.over(arm)?, program, rounds })
     }
-}
-
-/// Rounds in which nothing bounds the gain count as those that gain most, because to leave them out would leave out the largest
-/// gains. Nothing where they are half of all.
-fn with_most_for_unbounded(ratios: Vec<f64>) -> Option<Vec<f64>> {
-    let most = ratios.iter().copied().filter(|it| it.is_finite()).max_by(f64::total_cmp)?;
-    let unbounded = ratios.iter().filter(|it| it.is_infinite()).count();
-    (2 * unbounded < ratios.len()).then(|| ratios.into_iter().map(|it| it.min(most)).collect())
 }
 
 #[cfg(test)]
@@ -158,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_in_which_the_arm_leaves_nothing_of_the_program_are_not_left_out() {
+    fn rounds_in_which_the_replay_takes_longer_than_the_program_are_not_left_out() {
         let recorded = series(&[60.0, 60.0, 60.0, 60.0, 60.0, 90.0, 95.0]);
         let gains = Gains::of([&series(&[80.0; 7]), &recorded, &series(&[5.0; 7])], None, 0.0).unwrap();
         assert_eq!(gains.rounds, 7);
@@ -166,8 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_that_takes_longer_than_its_program_gains_nothing() {
-        let gains = Gains::of([&series(&[10.0; 6]), &series(&[75.0; 6]), &series(&[25.0; 6])], None, 0.0);
-        assert_eq!(gains, None);
+    fn a_program_whose_replay_takes_longer_gains_no_more_than_the_replay() {
+        let gain = |arm: f64| Gains::of([&series(&[30.0; 6]), &series(&[150.0; 6]), &series(&[arm; 6])], None, 0.0);
+        for arm in [130.0, 110.0, 1.0, 300.0] {
+            assert!((gain(arm).unwrap().program.median - 150.0 / arm).abs() < 1e-9, "{arm}: {:?}", gain(arm));
+        }
     }
 }

@@ -238,6 +238,11 @@ pub enum AdviceReason {
         off: f64,
         most: f64,
     },
+    /// The replay, in one thread, takes so many times as long as the whole program, which reads in so many.
+    LongerThanProgram {
+        times: f64,
+        threads: u64,
+    },
     NotChecked {
         why: Unchecked,
     },
@@ -452,6 +457,8 @@ pub enum CheckedBy {
     SystemTime,
     /// Minor faults; the program has some beside.
     Faults,
+    /// The time that either takes, where the replay takes longer than the whole program.
+    Time,
 }
 
 impl CheckedBy {
@@ -459,7 +466,7 @@ impl CheckedBy {
     pub fn is_one_sided(self) -> bool {
         match self {
             CheckedBy::ColdLessCached => false,
-            CheckedBy::SystemTime | CheckedBy::Faults => true,
+            CheckedBy::SystemTime | CheckedBy::Faults | CheckedBy::Time => true,
         }
     }
 }

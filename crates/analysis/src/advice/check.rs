@@ -3,7 +3,8 @@
 //! Threat: a trace lacks accesses, or the program waits for the file otherwise than its replay does; then what the replay of
 //! another method gains says nothing of the program. Defence: no advice where the two differ by more than `MOST`. What shows
 //! the program's own time for its files: cold it takes longer than cached by what the file costs it. Cached, the program's work
-//! and its accesses cannot be told apart from outside; its system time, or its page faults, are at least those of the replay.
+//! and its accesses cannot be told apart from outside; its system time, or its page faults, are at least those of the replay, and so
+//! is its time: a program that reads in several threads at once has as many of the former as its replay in one, and takes less.
 
 use schema::{
     State,
@@ -58,8 +59,17 @@ impl Checked {
         of(Ok([longer, replay - usual[1]]), ratios.and_then(|it| stats::median(&it)))
     }
 
-    /// From what both needed beside time, in a state without the device.
-    pub(super) fn by_counts(run: &Run, program: &Cell, replay: &Cell) -> Checked {
+    /// In a state without the device: from what both needed beside time, unless the replay takes longer than the whole program.
+    fn in_memory(run: &Run, cells: [&Cell; 2], least: Times) -> Checked {
+        let [program, replay] = least;
+        let both = program.middle().zip(replay.middle()).ok_or(Unchecked::NoReading);
+        let both = both.map(|(program, replay)| [program.median, replay.median]);
+        let by_time = Checked { by: CheckedBy::Time, both, ratio: replay.over(program), doubt: 0.0 };
+        let takes_longer = by_time.off().is_some_and(|it| it > MOST);
+        if takes_longer { by_time } else { Checked::by_counts(run, cells) }
+    }
+
+    fn by_counts(run: &Run, [program, replay]: [&Cell; 2]) -> Checked {
         let by = if replay.arm().maps() { CheckedBy::Faults } else { CheckedBy::SystemTime };
         let of = |cell: &Cell| match by {
             CheckedBy::Faults => cell.count("minor_faults"),
@@ -80,17 +90,23 @@ impl Checked {
         Checked { by, both, ratio: None, doubt }
     }
 
+    /// `least`: of the replay that looks at the least.
     pub(super) fn of(
         state: State,
         run: &Run,
-        [program, replay]: [&Cell; 2],
-        times: Times,
+        cells: [&Cell; 2],
+        [times, least]: [Times; 2],
         cached: Option<Times>,
     ) -> Checked {
         match state {
             state if state.waits_for_device() => Checked::by_difference(times, cached),
-            _ => Checked::by_counts(run, program, replay),
+            _ => Checked::in_memory(run, cells, least),
         }
+    }
+
+    /// Than the whole program.
+    pub(super) fn takes_longer(&self) -> bool {
+        self.by == CheckedBy::Time
     }
 
     /// The replay over the program, less 1.

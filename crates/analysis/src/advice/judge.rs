@@ -163,8 +163,9 @@ fn as_option(of: &Advice) -> Option<AdviceOption> {
 fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, commands: &[CommandFinding]) -> Advice {
     let recorded = found.recorded();
     let known = is_known(found);
-    // What the replay of a part of its accesses takes bounds nothing.
-    let share = found.share().filter(|_| known.is_ok());
+    // What the replay of a part of its accesses takes bounds nothing, and what takes longer than the program is no share of it.
+    let is_part = !checked.is_some_and(Checked::takes_longer);
+    let share = found.share().filter(|_| known.is_ok() && is_part);
     // There is no more than that to gain.
     let most_share = found.most_share(checked, commands).filter(|_| known.is_ok());
     let bounded = most_share.filter(|it| *it < ALL);
@@ -387,7 +388,12 @@ fn is_checked(found: &Found, checked: Option<&Checked>) -> Result<(), Open> {
         Ok(_) if !checked.passed() => {
             let off = checked.off().unwrap_or(0.0);
             let settles = if checked.is_open() { found.more_rounds() } else { Settles::Switch };
-            Err((AdviceReason::SelfCheckFailed { off, most: check::MOST }, settles))
+            let threads = found.advised.pattern.threads;
+            let because = match checked.takes_longer() {
+                true => AdviceReason::LongerThanProgram { times: 1.0 + off, threads },
+                false => AdviceReason::SelfCheckFailed { off, most: check::MOST },
+            };
+            Err((because, settles))
         }
         Ok(_) => Ok(()),
     }

@@ -144,7 +144,8 @@ impl<'r, 'a> Found<'r, 'a> {
     fn checked(self, usual: Option<&Found>) -> (Self, Option<Checked>) {
         let checked = self.program.as_ref().zip(self.times()).map(|(program, times)| {
             let cells = [program.now, self.view().recorded];
-            Checked::of(self.start.state, self.run, cells, times, usual.and_then(Found::times))
+            let least = [&program.times, &self.least().times];
+            Checked::of(self.start.state, self.run, cells, [times, least], usual.and_then(Found::times))
         });
         (self, checked)
     }
@@ -200,9 +201,10 @@ impl<'r, 'a> Found<'r, 'a> {
         }
     }
 
-    /// As `share`, by the replay alone.
+    /// As `share`, by the replay alone. One that takes a little longer than the program is all of it.
     fn replayed_share(&self) -> Option<Estimate> {
-        self.least().times.over(&self.program.as_ref()?.times)
+        let Estimate { median, ci_low, ci_high } = self.least().times.over(&self.program.as_ref()?.times)?;
+        Some(Estimate { median: median.min(1.0), ci_low: ci_low.min(1.0), ci_high: ci_high.min(1.0) })
     }
 
     /// The one that looks at the least.

@@ -51,7 +51,6 @@ fn gain_is_precise(record: &Record, recorded: &Cell, arm: &Cell) -> bool {
     let program = record.cells.iter().position(is_program).filter(|_| record.advised.is_some());
     let Some(program) = program.and_then(|it| of(record, it)).filter(|_| !arm.arm().is_command()) else { return true };
     let [program, recorded, arm] = [&program, recorded, arm].map(|it| Series::of([it]));
-    // A replay that takes longer than its program gains nothing, however many rounds there are.
     Gains::of([&program, &recorded, &arm], None, 0.0).is_none_or(|it| is_narrow(it.program))
 }
 

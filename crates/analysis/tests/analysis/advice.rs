@@ -311,6 +311,46 @@ fn a_replay_that_takes_a_third_less_than_the_program_advises_nothing() {
 }
 
 #[test]
+fn a_replay_that_takes_longer_than_its_program_is_none_of_it() {
+    // Sixteen threads have as much system time as their replay in one, and take less.
+    for arm in [130.0, 110.0] {
+        let plan = Plan {
+            recorded: "pread",
+            program: [300.0, 30.0],
+            replays: vec![("pread", [420.0, 150.0]), ("mmap", [420.0, arm])],
+            touched: Some(vec![("pread", [420.0, 150.0]), ("mmap", [420.0, arm])]),
+            pattern: Pattern { threads: 16, ..points() },
+            system: [140.0, 140.0],
+            reach: Reach::Calls,
+            ..mapped_points()
+        };
+        let findings = plan.findings();
+        let (cached, check) = (&findings.advice[1], &findings.advice_self_check[1]);
+        assert_eq!((cached.verdict, cached.settles), (AdviceVerdict::Unknown, Some(Settles::Switch)), "{cached:?}");
+        let [AdviceReason::LongerThanProgram { times, threads: 16 }] = cached.because[..] else { panic!("{cached:?}") };
+        assert!((times - 5.0).abs() < 0.1, "{times}");
+        assert_eq!((cached.share, cached.faster_at_most), (None, None));
+        assert_eq!((check.by, check.passed), (CheckedBy::Time, false));
+        assert!((check.off.unwrap() - 4.0).abs() < 0.1, "{check:?}");
+    }
+}
+
+#[test]
+fn a_replay_that_looks_at_more_than_the_program_may_take_longer() {
+    let plan = |touch: f64| Plan {
+        program: [34.0, 8.0],
+        replays: vec![("pread", [29.0, 12.0]), ("mmap", [77.0, 14.0])],
+        touched: Some(vec![("pread", [29.0, touch]), ("mmap", [77.0, 14.0])]),
+        ..cached_points()
+    };
+    let findings = plan(6.0).findings();
+    assert!(findings.advice_self_check[1].passed, "{:?}", findings.advice_self_check);
+    assert_eq!(findings.advice[1].verdict, AdviceVerdict::NoDifference, "{:?}", findings.advice[1]);
+    let [_, cached] = plan(8.8).advice();
+    assert!(cached.share.unwrap().ci_high <= 1.0, "{:?}", cached.share);
+}
+
+#[test]
 fn a_switch_that_gains_is_advised_although_the_replay_is_not_the_program() {
     let mut plan = mapped_points();
     plan.program = [120.0, 5.0];

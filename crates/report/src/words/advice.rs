@@ -93,6 +93,13 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             };
             format!("the replay is not the program: it takes {by} {more}, and at most {} is accepted", percent(*most))
         }
+        AdviceReason::LongerThanProgram { times: longer, threads } => {
+            let at_once = match threads {
+                0 | 1 => String::new(),
+                threads => format!(", which makes its accesses in {} threads", thousands(*threads)),
+            };
+            format!("the replay is not the program: it takes {} as long as the whole program{at_once}", times(*longer))
+        }
         AdviceReason::NotChecked { why } => format!("the replay was not held against the program: {}", unchecked(why)),
         AdviceReason::DependsOnUse { arm } => format!(
             "whether {} gains depends on how much the program looks at of each access, which a trace does not have",
@@ -332,6 +339,7 @@ pub(crate) fn self_check(of: &AdviceSelfCheck) -> String {
         CheckedBy::ColdLessCached => "what it takes longer than cached",
         CheckedBy::SystemTime => "system time",
         CheckedBy::Faults => "page faults",
+        CheckedBy::Time => "time",
     };
     match (of.off, &of.why) {
         (_, Some(why)) => format!("replay against program: not compared, {}", unchecked(why)),

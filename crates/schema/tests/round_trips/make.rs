@@ -560,6 +560,7 @@ makes! {
             TooFewRounds { rounds, least },
             NotMeasured { reason },
             SelfCheckFailed { off, most },
+            LongerThanProgram { times, threads },
             NotChecked { why },
             DependsOnUse { arm },
             PagesUnseen { why },
@@ -586,7 +587,7 @@ makes! {
             MoreWaits { share, slower },
             TouchedWhole { files }, OpenedAgain { opens, files },
         }
-        CheckedBy { ColdLessCached, SystemTime, Faults }
+        CheckedBy { ColdLessCached, SystemTime, Faults, Time }
         Caution {
             Descriptors { arms, descriptors },
             LittleFromDevice { share },
