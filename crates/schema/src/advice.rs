@@ -233,6 +233,10 @@ pub enum AdviceReason {
     NotMeasured {
         reason: Reason,
     },
+    /// An arm that may gain did other work than what was recorded.
+    NotComparable {
+        reason: Reason,
+    },
     /// The replay is not what the program did.
     SelfCheckFailed {
         off: f64,

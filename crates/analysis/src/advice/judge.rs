@@ -14,10 +14,10 @@ use schema::{
 };
 
 use super::{
-    Found, Program,
+    Found, Program, View,
     check::{self, Checked},
     kind,
-    rules::{Evidence, RULES},
+    rules::{Evidence, RULES, Rule},
 };
 use crate::{
     cells,
@@ -195,7 +195,8 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
         in_advance: Vec::new(),
         switched: Vec::new(),
     };
-    let all = candidates(found);
+    let ruled = Ruled::of(found);
+    let all = ruled.as_ref().map_or_else(Vec::new, |it| candidates(found, it));
     if let Some(program) = &found.program {
         advice.switched = program.switches.iter().map(|it| switched(found, program, it, &all)).collect();
     }
@@ -260,13 +261,13 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
         }
         None => match unconfirmed.into_iter().next() {
             Some((_, why)) => open(advice, why),
-            None => without_gain(found, advice, &all),
+            None => without_gain(found, advice, &all, ruled.as_ref()),
         },
     }
 }
 
 /// Nothing gains for certain: because all gain too little, or because that is not known.
-fn without_gain(found: &Found, advice: Advice, all: &[Candidate]) -> Advice {
+fn without_gain(found: &Found, advice: Advice, all: &[Candidate], ruled: Option<&Ruled>) -> Advice {
     let open = |because: AdviceReason, settles: Settles| Advice {
         because: vec![because],
         settles: Some(settles),
@@ -280,8 +281,9 @@ fn without_gain(found: &Found, advice: Advice, all: &[Candidate]) -> Advice {
     };
     let gains = |it: &Candidate| measured(it).unwrap_or(it.widest);
     let Some(most) = all.iter().max_by(|a, b| gains(a).ci_high.total_cmp(&gains(b).ci_high)) else {
-        let reason = why_no_pass(found, found.view().recorded);
-        return open(AdviceReason::NotMeasured { reason }, found.more_rounds());
+        let no_pass = || (AdviceReason::NotMeasured { reason: Reason::NoPass }, found.more_rounds());
+        let (because, settles) = uncompared(found, &|_| true).unwrap_or_else(no_pass);
+        return open(because, settles);
     };
     if let Some(few) = all.iter().map(|it| it.gains.rounds).min().filter(|&it| it < LEAST_PAIRS) {
         return open(AdviceReason::TooFewRounds { rounds: few, least: LEAST_PAIRS }, found.more_rounds());
@@ -291,8 +293,8 @@ fn without_gain(found: &Found, advice: Advice, all: &[Candidate]) -> Advice {
     let ci_low = if measured(most).is_some() { ci_low } else { ci_low.min(most.least.ci_low) };
     if ci_high < WORTH {
         // A rule speaks for it, so that the others say nothing of it.
-        if let Some(reason) = unmeasured(found) {
-            return open(AdviceReason::NotMeasured { reason }, Settles::Reason);
+        if let Some((because, settles)) = ruled.and_then(|it| uncompared(found, &|arm| it.asks_for(arm))) {
+            return open(because, settles);
         }
         return no_difference(advice, AdviceReason::BestGains { arm: most.arm.name.clone(), most: ci_high });
     }
@@ -310,15 +312,17 @@ fn without_gain(found: &Found, advice: Advice, all: &[Candidate]) -> Advice {
     }
 }
 
-/// Why an arm that a rule speaks for has no pass.
-fn unmeasured(found: &Found) -> Option<Reason> {
-    let evidence = evidence(found)?;
-    let fired: Vec<_> = RULES.iter().filter(|rule| (rule.fires)(&evidence).is_some()).collect();
-    let without = |arm: &Arm| found.views.iter().all(|view| view.arm(arm).is_none_or(|it| it.passes.is_empty()));
-    let is_asked_for =
-        |arm: &Arm| !kind::is_in_advance(arm) && fired.iter().any(|rule| (rule.proposes)(&evidence, arm));
-    let cell = found.view().arms.iter().find(|it| without(it.arm()) && is_asked_for(it.arm()))?;
-    Some(why_no_pass(found, cell).of(found.run.name(cell.arm())))
+/// Why one of these arms is not held against what was recorded, however much is looked at: it has no pass, or did other work.
+fn uncompared(found: &Found, is_meant: &dyn Fn(&Arm) -> bool) -> Option<Open> {
+    let of_view = |view: &View| -> Option<Open> {
+        let without = view.arms.iter().find(|it| it.passes.is_empty() && is_meant(it.arm())).map(|it| {
+            let settles = if it.lacked_time() { Settles::LargerBudget } else { Settles::Reason };
+            (AdviceReason::NotMeasured { reason: why_no_pass(found, it).of(found.run.name(it.arm())) }, settles)
+        });
+        let unlike = view.unlike.iter().find(|it| is_meant(it.0.arm()));
+        without.or_else(|| Some((AdviceReason::NotComparable { reason: unlike?.1.clone() }, Settles::Reason)))
+    };
+    found.views.iter().find_map(of_view)
 }
 
 fn why_no_pass(found: &Found, cell: &Cell) -> Reason {
@@ -408,29 +412,48 @@ fn hardly_longer(found: &Found) -> Option<f64> {
     (most <= SMALL_SHARE).then_some(most)
 }
 
-/// What rules look at; nothing where the command was left alone.
-fn evidence<'e>(found: &'e Found) -> Option<Evidence<'e>> {
-    Some(Evidence {
-        state: found.start.state,
-        recorded: found.recorded(),
-        pattern: &found.advised.pattern,
-        group: found.advised.group.as_ref(),
-        brought_in_bytes: found.view().recorded.count("device_read_bytes"),
-        memory_bytes: found.run.record.environment.cache_memory_bytes(),
-        seen: found.seen(found.program.as_ref()?.now),
-    })
+/// What rules say of the program's accesses.
+struct Ruled<'e> {
+    evidence: Evidence<'e>,
+    fired: Vec<(&'static Rule, AdviceReason)>,
 }
 
-fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
-    let Some((program, evidence)) = found.program.as_ref().zip(evidence(found)) else { return Vec::new() };
+impl<'e> Ruled<'e> {
+    /// Nothing where the command was left alone.
+    fn of(found: &'e Found) -> Option<Ruled<'e>> {
+        let evidence = Evidence {
+            state: found.start.state,
+            recorded: found.recorded(),
+            pattern: &found.advised.pattern,
+            group: found.advised.group.as_ref(),
+            brought_in_bytes: found.view().recorded.count("device_read_bytes"),
+            memory_bytes: found.run.record.environment.cache_memory_bytes(),
+            seen: found.seen(found.program.as_ref()?.now),
+        };
+        let fired = RULES.iter().filter_map(|rule| Some((rule, (rule.fires)(&evidence)?))).collect();
+        Some(Ruled { evidence, fired })
+    }
+
+    /// The first rule that speaks for an arm, and why it holds.
+    fn rule(&self, arm: &Arm) -> Option<&(&'static Rule, AdviceReason)> {
+        self.fired.iter().find(|(rule, _)| (rule.proposes)(&self.evidence, arm))
+    }
+
+    /// That no verdict is without.
+    fn asks_for(&self, arm: &Arm) -> bool {
+        !kind::is_in_advance(arm) && self.rule(arm).is_some()
+    }
+}
+
+fn candidates<'a>(found: &Found<'_, 'a>, ruled: &Ruled) -> Vec<Candidate<'a>> {
+    let Some(program) = &found.program else { return Vec::new() };
     let recorded = found.recorded();
-    let fired: Vec<_> = RULES.iter().filter_map(|rule| Some((rule, (rule.fires)(&evidence)?))).collect();
     let candidate = |cell: &&Cell<'a>| {
         let arm = cell.arm();
         let without_file = found.in_memory.as_ref().map(|it| it.without_file_ns());
         let more_waits = more_waits(found.view(), cell);
         let own_ns = SLOWER_AFTER_WAITS * without_file.unwrap_or(0.0) * more_waits;
-        let gains = |view: &super::View| {
+        let gains = |view: &View| {
             let times = [&program.times, &view.times, &Series::of(view.arm(arm))];
             Some((view.consume, Gains::of(times, without_file, own_ns)?))
         };
@@ -441,7 +464,7 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
         // How much the program looks at of each access is not known; that its own switch gains shows it.
         let shown = all.iter().filter(|_| switch.is_some()).find(|it| found.is_worth_it(&it.1.program)).copied();
         let (consume, gains) = shown.unwrap_or(least);
-        let rule = fired.iter().find(|(rule, _)| (rule.proposes)(&evidence, arm));
+        let rule = ruled.rule(arm);
         Some(Candidate {
             arm,
             gains,
@@ -461,7 +484,7 @@ fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
 
 /// How much more often an arm gives up the processor than what was recorded, as a share of the accesses: in a replay that is a
 /// wait for the device. 0 where that was not counted.
-fn more_waits(view: &super::View, arm: &Cell) -> f64 {
+fn more_waits(view: &View, arm: &Cell) -> f64 {
     let [recorded, arm] = [view.recorded, arm].map(|it| it.count("voluntary_switches"));
     let more = arm.zip(recorded).map_or(0.0, |(arm, recorded)| (arm - recorded) / view.recorded.own.ops.max(1) as f64);
     more.clamp(0.0, 1.0)

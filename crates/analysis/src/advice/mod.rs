@@ -13,9 +13,10 @@ use schema::{
     advised::Advised,
     condition::Start,
     distinct,
-    findings::{CommandFinding, Estimate, Verdict},
+    findings::{CommandFinding, Comparison, Estimate, Verdict},
     identity::ConditionId,
     observation::{Access, Observation},
+    reason::Reason,
 };
 
 use crate::{
@@ -120,6 +121,8 @@ struct View<'r, 'a> {
     recorded: &'r Cell<'a>,
     times: Series,
     arms: Vec<&'r Cell<'a>>,
+    /// What did other work is no way of doing this; and what it did.
+    unlike: Vec<(&'r Cell<'a>, Reason)>,
 }
 
 impl<'r, 'a> Found<'r, 'a> {
@@ -251,14 +254,21 @@ impl<'r, 'a> View<'r, 'a> {
     fn of(run: &'r Run<'a>, condition: usize, consume: Consume) -> Option<View<'r, 'a>> {
         let recorded = run.baseline(condition)?;
         let all = || run.of_condition(condition);
-        // What did other work is no way of doing this.
-        let is_alike = |it: &&Cell| compare::compare(run, recorded, it).verdict != Verdict::NotComparable;
+        let (mut arms, mut unlike) = (Vec::new(), Vec::new());
+        for arm in all().filter(|it| !it.entry.baseline && !it.entry.control) {
+            let Comparison { verdict, reason, .. } = compare::compare(run, recorded, arm);
+            match verdict {
+                Verdict::NotComparable => unlike.push((arm, reason.unwrap_or(Reason::NoPass))),
+                _ => arms.push(arm),
+            }
+        }
         Some(View {
             id: recorded.id.condition,
             consume,
             recorded,
             times: Series::of(all().filter(|it| it.arm() == recorded.arm())),
-            arms: all().filter(|it| !it.entry.baseline && !it.entry.control).filter(is_alike).collect(),
+            arms,
+            unlike,
         })
     }
 

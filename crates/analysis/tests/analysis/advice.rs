@@ -11,6 +11,7 @@ use schema::{
     counted::Bin,
     findings::Findings,
     observation::{Access, MappingCount, Means, Observation, Observed},
+    reason::Reason,
     record::{self, Outcome, RoundsEnd},
     trace::Traced,
 };
@@ -724,6 +725,46 @@ fn nothing_is_kept_because_of_an_arm_that_a_rule_speaks_for_and_that_was_not_mea
 }
 
 #[test]
+fn nothing_is_kept_because_of_an_arm_that_a_rule_speaks_for_and_that_did_other_work() {
+    let mut plan = mapped_points();
+    plan.replays = vec![("mmap", [77.0, 0.4]), ("mmap+random", [29.0, 0.4]), ("mmap+sequential", [77.0, 0.4])];
+    for others in [true, false] {
+        plan.replays.truncate(if others { 3 } else { 2 });
+        let mut record = plan.lab().record;
+        for sample in &mut record.samples {
+            let of = &record.cells[sample.cell];
+            if of.arm.name == "native/mmap+random" && record.conditions[of.condition].state == State::Cold {
+                // Sparse, or compressed: the device has less of it than is touched.
+                sample.readings.insert("device_read_bytes".into(), Reading::Value(100.0 * 4096.0));
+            }
+        }
+        let cold = &analysis::analyze(&record).advice[0];
+        assert_eq!((cold.verdict, cold.settles), (AdviceVerdict::Unknown, Some(Settles::Reason)), "{cold:?}");
+        let [AdviceReason::NotComparable { reason: Reason::UnequalWork { .. } }] = &cold.because[..] else {
+            panic!("{:?}", cold.because)
+        };
+    }
+}
+
+#[test]
+fn nothing_is_kept_where_an_arm_that_a_rule_speaks_for_was_measured_in_one_way_of_looking_alone() {
+    let replays = vec![("pread", [29.0, 4.2]), ("mmap", [77.0, 4.7])];
+    let again = Pattern { accesses: 5430, bytes: 5430 * 4096, ..points() };
+    let plan = Plan { touched: Some(replays), pattern: again, ..cached_points() };
+    let mut record = plan.with_reads(5430).record;
+    let verdict = |record: &Record| analysis::analyze(record).advice[1].clone();
+    assert_eq!(verdict(&record).verdict, AdviceVerdict::NoDifference, "{:?}", verdict(&record).because);
+    let is_touch =
+        |it: &record::Cell| it.arm.name == "native/mmap" && record.conditions[it.condition].consume == Consume::Touch;
+    let without = record.cells.iter().position(is_touch).unwrap();
+    record.samples.retain(|it| it.cell != without);
+    record.cells[without].skipped = Some(Skip::Untried);
+    let cached = verdict(&record);
+    assert_eq!((cached.verdict, cached.settles), (AdviceVerdict::Unknown, Some(Settles::LargerBudget)));
+    assert!(matches!(cached.because[..], [AdviceReason::NotMeasured { .. }]), "{:?}", cached.because);
+}
+
+#[test]
 fn what_the_budget_did_not_end_asks_for_rounds_and_not_for_a_larger_budget() {
     let mut plan = mapped_points();
     plan.replays = vec![("mmap", [77.0, 0.4]), ("pread", [75.5, 0.9])];
@@ -844,6 +885,15 @@ fn what_reaching_the_file_takes_in_memory_is_a_part_of_its_share_cold() {
 }
 
 impl Plan {
+    /// Its program was seen to make so many.
+    fn with_reads(&self, count: u64) -> Lab {
+        let mut lab = self.lab();
+        let mut access = Access { opens: 1, ..Access::default() };
+        (0..count).for_each(|_| access.count_call("pread64", 4096, 4096, false));
+        lab.record.observations[0].seen = Reading::Value(observation(access));
+        lab
+    }
+
     fn with_access(mut self, access: Access) -> [Advice; 2] {
         self.replays[0].0 = "pread";
         self.replays.remove(1);

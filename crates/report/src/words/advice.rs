@@ -84,6 +84,9 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             )
         }
         AdviceReason::NotMeasured { reason: why } => format!("it was not measured: {}", reason(why)),
+        AdviceReason::NotComparable { reason: why } => {
+            format!("a replay that may gain is not comparable: {}", reason(why))
+        }
         AdviceReason::SelfCheckFailed { off, most } => {
             let more = if *off > 0.0 { "more" } else { "less" };
             // No more than is accepted would be no reason.

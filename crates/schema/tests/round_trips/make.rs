@@ -559,6 +559,7 @@ makes! {
             WithinNoise { arm, ci_low, ci_high, times },
             TooFewRounds { rounds, least },
             NotMeasured { reason },
+            NotComparable { reason },
             SelfCheckFailed { off, most },
             LongerThanProgram { times, threads },
             NotChecked { why },
