@@ -278,6 +278,8 @@ pub enum AdviceReason {
     SwitchAlone,
     /// The program's own switch was measured and gains, and is not shown to gain less than what a replay says of another method.
     SwitchAsGood,
+    /// Of the program's own switches that were measured, this one is shown to gain more than another, which a replay explains.
+    SwitchGainsMost,
     /// The program's own switch was measured and gains; of the replays it is not known, for the reason that follows.
     SwitchMeasured,
     /// The program's own switch to this arm gains nothing, and the replay of the arm said much.

@@ -119,12 +119,19 @@ pub(super) fn judge(
         }
         (AdviceVerdict::NoDifference, _) | (_, None) => vec![AdviceReason::SwitchAlone],
         (AdviceVerdict::Switch, Some(predicted)) => {
-            let is_as_good =
-                gains(&switched).is_some_and(|it| it.ci_high * (1.0 + check::MOST) >= predicted.program.ci_low);
-            if predicted.grade == Grade::A || !is_as_good {
-                return advice;
+            let Some(real) = gains(&switched) else { return advice };
+            match predicted.grade {
+                // Another of its switches is advised as it is: this one stands before it where it is shown to gain more.
+                Grade::A => {
+                    let is_it = predicted.how == How::Switch { line: switched.line.clone() };
+                    if is_it || real.ci_low <= predicted.program.ci_high {
+                        return advice;
+                    }
+                    vec![AdviceReason::SwitchGainsMost]
+                }
+                _ if real.ci_high * (1.0 + check::MOST) < predicted.program.ci_low => return advice,
+                _ => vec![AdviceReason::SwitchAsGood],
             }
-            vec![AdviceReason::SwitchAsGood]
         }
     };
     Advice {

@@ -524,6 +524,21 @@ fn of_several_switches_the_one_that_gains_most_is_advised() {
         assert_eq!((cold.verdict, cold.grade, line(&cold)), (AdviceVerdict::Switch, Some(Grade::A), second.clone()));
         assert!((cold.program.unwrap().median - 80.0 / 34.0).abs() < 0.1, "{:?}", cold.program);
     }
+    // The first does what an arm does; the second does what none does, or what another one does.
+    let mut otherwise = maps();
+    otherwise.hints.insert("madvise(MADV_SEQUENTIAL)".into(), 1);
+    for (real, is_second) in [(40.0, true), (71.0, false)] {
+        let mut plan = mapped_points();
+        plan.switch = Some(([72.0, 5.0], reads()));
+        plan.other_switch = Some(([real, 5.0], otherwise.clone()));
+        let [cold, _] = plan.advice();
+        assert_eq!((cold.verdict, cold.grade), (AdviceVerdict::Switch, Some(Grade::A)));
+        assert_eq!(line(&cold) == second, is_second, "{cold:?}");
+        if is_second {
+            assert_eq!((&cold.because[..], &cold.to), (&[AdviceReason::SwitchGainsMost][..], &None));
+            assert_eq!(cold.also[0].how, How::Switch { line: "program --switch".into() });
+        }
+    }
     // No replay gains.
     let mut plan = mapped_points();
     plan.switch = Some(([34.0, 4.8], reads()));

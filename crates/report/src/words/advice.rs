@@ -126,6 +126,7 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         AdviceReason::SwitchAsGood => {
             "the program's own switch was measured and gains, and is not shown to gain less than a replay of another method".into()
         }
+        AdviceReason::SwitchGainsMost => "of the program's own switches that were measured, this one gains most".into(),
         AdviceReason::SwitchMeasured => {
             "the program's own switch was measured and gains; what a replay would gain is not known".into()
         }

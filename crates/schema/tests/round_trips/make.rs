@@ -573,6 +573,7 @@ makes! {
             OtherReach,
             SwitchAlone,
             SwitchAsGood,
+            SwitchGainsMost,
             SwitchMeasured,
             SwitchContradicts { arm, predicted, real },
             SwitchOpen { arm, predicted, ci_low, ci_high },
