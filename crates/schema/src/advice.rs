@@ -274,6 +274,8 @@ pub enum AdviceReason {
     RanOnce,
     /// The command reached the file otherwise than in the recording.
     OtherReach,
+    /// The command could not be watched, and the trace may be of another run than it makes.
+    Unwatched,
     /// The program's own switch gains, and no replay does: it changes more than how the file is reached.
     SwitchAlone,
     /// The program's own switch was measured and gains, and is not shown to gain less than what a replay says of another method.

@@ -17,6 +17,9 @@ pub struct Advised {
     /// Of state `cached`. Empty in older records, which have the sequential one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fills: Vec<Fill>,
+    /// The trace was there before, and may be of another run than the command makes.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub given: bool,
     /// Of the trace, what recorded it, and which share of the program's accesses it has.
     pub digest: String,
     pub recorder: String,

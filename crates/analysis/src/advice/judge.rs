@@ -361,11 +361,13 @@ fn is_known(found: &Found) -> Result<(), Open> {
         };
         return Err((why, Settles::Switch));
     }
-    if let Some(seen) = found.seen(program.now) {
+    let seen = found.seen(program.now);
+    if let Some(seen) = seen {
         let ways = mechanism::ways(seen);
         match (ways.calls, ways.mappings) {
             (true, true) => return Err((AdviceReason::MixedReach, Settles::Switch)),
-            (calls, maps) if (calls || maps) && maps != found.recorded().maps() => {
+            // That it does neither is not what any trace has.
+            (calls, maps) if calls == maps || maps != found.recorded().maps() => {
                 return Err((AdviceReason::OtherReach, Settles::Reason));
             }
             // A trace may be of another run than this command makes.
@@ -381,6 +383,9 @@ fn is_known(found: &Found) -> Result<(), Open> {
             let settles = if cell.lacked_time() { Settles::LargerBudget } else { Settles::Reason };
             return Err((AdviceReason::NotMeasured { reason }, settles));
         }
+    }
+    if seen.is_none() && advised.given {
+        return Err((AdviceReason::Unwatched, Settles::Reason));
     }
     Ok(())
 }

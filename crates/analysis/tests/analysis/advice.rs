@@ -131,6 +131,7 @@ impl Plan {
             group: self.group.clone(),
             states: self.states.clone(),
             fills: Vec::new(),
+            given: false,
             digest: "digest".into(),
             recorder: "test".into(),
             coverage: self.coverage,
@@ -682,6 +683,25 @@ fn a_program_that_may_read_in_ways_that_were_not_seen_is_not_judged() {
     for advice in with(&|seen| seen.incomplete = vec!["it was in a hurry".into()]) {
         assert!(matches!(advice.because[..], [AdviceReason::NotAllSeen { .. }]), "{:?}", advice.because);
     }
+}
+
+#[test]
+fn a_command_that_was_not_seen_to_do_what_a_trace_has_is_not_judged_by_it() {
+    let with = |is_given, seen: Reading<Observation>| {
+        let mut lab = mapped_points().lab();
+        lab.record.advised.as_mut().unwrap().given = is_given;
+        lab.record.observations[0].seen = seen;
+        lab.analyze().advice.remove(0)
+    };
+    // It opens the file, and looks at its size.
+    for is_given in [true, false] {
+        let opened = observation(Access { opens: 1, ..Access::default() });
+        assert_eq!(with(is_given, Reading::Value(opened)).because, [AdviceReason::OtherReach]);
+    }
+    let unwatched = || Reading::Unavailable { unavailable: "no".into() };
+    let given = with(true, unwatched());
+    assert_eq!((given.verdict, &given.because[..]), (AdviceVerdict::Unknown, &[AdviceReason::Unwatched][..]));
+    assert_eq!(with(false, unwatched()).verdict, AdviceVerdict::Switch, "it was recorded itself");
 }
 
 #[test]

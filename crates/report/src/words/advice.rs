@@ -120,6 +120,9 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         AdviceReason::NotAllSeen { why } => format!("not all that the program does was seen: {why}"),
         AdviceReason::RanOnce => "the program was run for the recording alone (--once)".into(),
         AdviceReason::OtherReach => "the program reached the file otherwise than the trace says".into(),
+        AdviceReason::Unwatched => {
+            "how the program reaches the file could not be watched, and the trace may be of another run".into()
+        }
         AdviceReason::SwitchAlone => {
             "the program's own switch gains and no replay does: it changes more than how the file is reached".into()
         }

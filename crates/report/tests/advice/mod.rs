@@ -72,6 +72,7 @@ pub(crate) fn advised() -> Run {
         group: None,
         states: vec![State::Cold, State::Cached],
         fills: Vec::new(),
+        given: false,
         digest: "0".repeat(64),
         recorder: "ptrace".into(),
         coverage: 1.0,

@@ -362,7 +362,7 @@ makes! {
             advice, advice_self_check, commands, called, mechanisms, fills, within_cpu_cache, warnings,
         }
         Advised {
-            file, group, states, fills, digest, recorder, coverage, recorded, reach, pattern, others, others_left_out, all_bytes,
+            file, group, states, fills, given, digest, recorder, coverage, recorded, reach, pattern, others, others_left_out, all_bytes,
             once,
         }
         Pattern { file_bytes, accesses, bytes, page_bytes, distinct_pages, in_order, threads, mappings, sizes }
@@ -571,6 +571,7 @@ makes! {
             NotAllSeen { why },
             RanOnce,
             OtherReach,
+            Unwatched,
             SwitchAlone,
             SwitchAsGood,
             SwitchGainsMost,

@@ -109,7 +109,13 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
     let store = output::store(&args.output);
     let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, measure::BUDGET);
     let traces = [known.trace];
-    let advised = Advised { states: args.state.clone(), fills: args.fill.clone(), once: args.once, ..known.advised };
+    let advised = Advised {
+        states: args.state.clone(),
+        fills: args.fill.clone(),
+        given: args.trace.is_some(),
+        once: args.once,
+        ..known.advised
+    };
     let how = RunSettings {
         budget_binds,
         rounds: args.rounds,
@@ -418,6 +424,7 @@ fn advised(trace: &TraceFile, file: &Path, recorded: &Arm, pattern: Pattern, rea
         group: None,
         states: Vec::new(),
         fills: Vec::new(),
+        given: false,
         digest: trace.digest.clone(),
         recorder: trace.header.recorder.clone(),
         coverage: trace.header.coverage,
