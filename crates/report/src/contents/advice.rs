@@ -2,7 +2,7 @@
 
 use schema::{
     Consume, Findings, Record,
-    advice::{Advice, AdviceOption, AdviceVerdict},
+    advice::{Advice, AdviceOption, AdviceReason, AdviceVerdict},
     advised::Reach,
     arm::short,
     distinct,
@@ -95,6 +95,10 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
     let mut add = |label: &'static str, text: String, paint: Paint| lines.push(Line { label, text, paint });
     let check = findings.advice_self_check.iter().find(|it| it.id == of.id);
     let because = of.because.iter().map(crate::words::advice_reason);
+    // A reason that is that of the check says it already.
+    let is_said =
+        |it: &AdviceReason| matches!(it, AdviceReason::NotChecked { .. } | AdviceReason::LongerThanProgram { .. });
+    let check = check.filter(|_| !of.because.iter().any(is_said));
     let because = because.chain(check.map(words::self_check)).collect::<Vec<String>>().join("; ");
     add(of.code.word(), because, Paint::Quiet);
     let verdict = words::verdict(of.verdict);

@@ -316,6 +316,18 @@ fn every_reason_is_a_sentence_in_json_beside_its_data() {
 }
 
 #[test]
+fn why_a_replay_was_not_held_against_its_program_is_said_once() {
+    let mut run = advised();
+    let why = Unchecked::NoColdTime;
+    run.findings.advice =
+        vec![Advice { because: vec![AdviceReason::NotChecked { why: why.clone() }], ..advice(0, State::Cold) }];
+    let check = run.findings.advice_self_check[0].clone();
+    run.findings.advice_self_check[0] = AdviceSelfCheck { off: None, passed: false, why: Some(why), ..check };
+    let screen = squeezed(&first(&run, 100));
+    assert_eq!(screen.matches("takes no longer than cached").count(), 1, "{screen}");
+}
+
+#[test]
 fn what_is_not_known_says_why_and_what_would_settle_it() {
     let mut run = advised();
     let reasons = [
