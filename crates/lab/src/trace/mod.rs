@@ -193,6 +193,8 @@ struct Found<'a> {
     others: BTreeSet<String>,
     /// Of all files.
     mappings: u64,
+    /// By their places: what a program maps to execute it is no data.
+    code: HashSet<u32>,
 }
 
 impl Found<'_> {
@@ -269,16 +271,20 @@ impl Found<'_> {
         self.left_out.writes += u64::from(self.is_meant(path));
     }
 
-    fn mapped(&mut self, path: &str) -> Result<(), Wrong> {
+    fn mapped(&mut self, path: &str, is_code: bool) -> Result<(), Wrong> {
         self.mappings += 1;
         if self.is_meant(path) {
             let file = self.file(path)?;
             self.files[file as usize].mappings += 1;
+            if is_code {
+                self.code.insert(file);
+            }
         }
         Ok(())
     }
 
-    /// The table has the files that were read.
+    /// The table has the files that were read, and those that were only mapped: what was touched of them is not known, and readers
+    /// of the trace say so.
     fn end(mut self, recorder: &str) -> Result<Imported, Wrong> {
         if self.accesses.is_empty() {
             if self.left_out.unknown_offset > 0 {
@@ -293,12 +299,16 @@ impl Found<'_> {
         }
         let mut places = vec![None; self.files.len()];
         let mut files = Vec::new();
-        for access in &mut self.accesses {
-            let old = access.file as usize;
-            access.file = *places[old].get_or_insert_with(|| {
-                files.push(self.files[old].clone());
+        let mut place = |old: u32| -> u32 {
+            *places[old as usize].get_or_insert_with(|| {
+                files.push(self.files[old as usize].clone());
                 files.len() as u32 - 1
-            });
+            })
+        };
+        self.accesses.iter_mut().for_each(|it| it.file = place(it.file));
+        let is_data = |it: &u32| self.files[*it as usize].mappings > 0 && !self.code.contains(it);
+        for mapped in (0..self.files.len() as u32).filter(is_data) {
+            place(mapped);
         }
         let missing = self.left_out.unknown_offset;
         let imported = Imported {

@@ -208,7 +208,8 @@ fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Foun
         "mmap" | "mmap2" => {
             let paths = arguments.match_indices(", ").filter_map(|(at, _)| descriptor(&arguments[at + 2..])?.1);
             if let Some(path) = paths.last().filter(|path| !failed && is_file(path)) {
-                found.mapped(&path)?;
+                let is_code = arguments.split(", ").nth(2).is_some_and(|it| it.contains("PROT_EXEC"));
+                found.mapped(&path, is_code)?;
             }
         }
         "lseek" | "_llseek" | "read" | "readv" | "pread64" | "preadv" | "preadv2" | "write" | "writev" | "pwrite64"

@@ -225,6 +225,24 @@ fn what_is_wrong_with_a_log_is_said_with_its_line_and_with_what_to_try() {
 }
 
 #[test]
+fn a_file_that_was_only_mapped_is_in_the_table_and_its_accesses_are_not_those_of_another_one() {
+    let log = r#"1 pread64(3</usr/lib/libc.so.6>, "ELF"..., 832, 0) = 832
+1 mmap(NULL, 8192, PROT_READ, MAP_PRIVATE|MAP_DENYWRITE, 3</usr/lib/libc.so.6>, 0) = 0x7f0000000000
+1 mmap(NULL, 8192, PROT_READ, MAP_PRIVATE|MAP_DENYWRITE, 4</opt/plugin.so>, 0) = 0x7f0000010000
+1 mmap(0x7f0000011000, 4096, PROT_READ|PROT_EXEC, MAP_PRIVATE|MAP_FIXED, 4</opt/plugin.so>, 0x1000) = 0x7f0000011000
+1 mmap(NULL, 1048576, PROT_READ, MAP_SHARED, 5</data.bin>, 0) = 0x7f0000100000
+"#;
+    let imported = of(log).unwrap();
+    let table: Vec<(&str, u64)> = imported.header.files.iter().map(|it| (it.path.as_str(), it.mappings)).collect();
+    assert_eq!(table, [("/usr/lib/libc.so.6", 1), ("/data.bin", 1)], "what is executed is no data");
+    assert_eq!(accesses(&imported), [(0, 0, 832)]);
+    let trace = TraceFile::made(&imported.header, &imported.accesses).unwrap();
+    // The measured file has another name than in the log, or that of another one.
+    assert!(trace.of_file(None, std::path::Path::new("/proc/self/exe")).is_err());
+    assert!(trace.of_file(Some("/data.bin"), std::path::Path::new("/")).is_err());
+}
+
+#[test]
 fn both_versions_of_an_iolog_are_read_and_writes_are_counted_of_the_files_that_are_meant() {
     let entries = [
         "/d/x add",
