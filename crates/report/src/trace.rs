@@ -2,7 +2,8 @@
 
 use schema::{
     Bytes,
-    trace::{Exact, FileSummary, LeftOut, RecordedRun, Summary, TracedFile, Unseen},
+    advice::AdviceReason,
+    trace::{Exact, FileSummary, LeftOut, NotSeen, RecordedRun, Summary, TracedFile, Unseen},
 };
 
 use crate::layout::{
@@ -10,7 +11,7 @@ use crate::layout::{
     text::visible,
     words::counted,
 };
-use crate::words::numbers::in_page_cache;
+use crate::words::{advice_reason, numbers::in_page_cache};
 
 /// Sizes that are named; the others are counted.
 const SIZES: usize = 4;
@@ -21,7 +22,7 @@ pub fn trace(summary: &Summary, is_meant: impl Fn(&TracedFile) -> bool) -> Strin
     let files = summary.files.len();
     let mut text = String::new();
     let meant = summary.files.iter().filter(|it| is_meant(&it.file)).map(|it| (&it.file, it.touched));
-    for gap in trace_gaps(summary.coverage, meant) {
+    for gap in trace_gaps(summary.coverage, summary.run.as_ref(), meant) {
         text.push_str(&format!("{gap}\n"));
     }
     text.push_str(&format!(
@@ -41,8 +42,13 @@ pub fn trace(summary: &Summary, is_meant: impl Fn(&TracedFile) -> bool) -> Strin
     text
 }
 
-/// What a trace lacks of what is read of the files that are meant, each with the touches of pages that it has of it.
-pub fn trace_gaps<'a>(coverage: f64, meant: impl Iterator<Item = (&'a TracedFile, u64)>) -> Vec<String> {
+/// What a trace lacks of what is read of the files that are meant, each with the touches of pages that it has of it, and what
+/// its recorder did not see of the run.
+pub fn trace_gaps<'a>(
+    coverage: f64,
+    run: Option<&RecordedRun>,
+    meant: impl Iterator<Item = (&'a TracedFile, u64)>,
+) -> Vec<String> {
     let share = (coverage < 1.0)
         .then(|| format!("incomplete: the trace has {} of the accesses that it was to have", part(coverage)));
     let unseen: Vec<(&TracedFile, Unseen)> =
@@ -54,7 +60,14 @@ pub fn trace_gaps<'a>(coverage: f64, meant: impl Iterator<Item = (&'a TracedFile
         };
         format!("incomplete: of {}{others}, {}", visible(&of.path), unseen_pages(*why))
     });
-    share.into_iter().chain(first).collect()
+    share.into_iter().chain(run.into_iter().flat_map(|it| not_seen(&it.not_seen))).chain(first).collect()
+}
+
+/// As the advice says it of a command.
+fn not_seen(of: &NotSeen) -> impl Iterator<Item = String> {
+    let rings = (of.rings > 0).then_some(AdviceReason::Rings { rings: of.rings });
+    let others = of.incomplete.iter().map(|why| AdviceReason::NotAllSeen { why: why.clone() });
+    rings.into_iter().chain(others).map(|it| format!("incomplete: {}", visible(&advice_reason(&it))))
 }
 
 fn unseen_pages(why: Unseen) -> String {
@@ -281,6 +294,7 @@ mod tests {
                 wall_ns: 1_234_000_000,
                 threads: 2,
                 bytes: 4096 * 500,
+                not_seen: NotSeen { rings: 1, incomplete: vec!["it traces processes itself".into()] },
                 notes: vec!["it ended with status 3".into()],
             }),
             files: vec![of(mapped("/a", Exact::Order, None), 500), of(mapped("/b", Exact::None, Some(not_all)), 0)],
@@ -288,6 +302,8 @@ mod tests {
         };
         expect_test::expect![[r#"
             incomplete: the trace has 43 % of the accesses that it was to have
+            incomplete: the program set up 1 ring (io_uring or Linux AIO), and what it reads through them is not seen
+            incomplete: not all that the program does was seen: it traces processes itself
             incomplete: of /b, the pages that were touched are not known, or not all of them: the time for it was over after 30 s; a longer --exact-budget may reach the end
             500 accesses of 2 files, recorded by ptrace
             digest 3fa9c1e2
@@ -325,7 +341,7 @@ mod tests {
         assert_eq!([part.unseen(0), part.unseen(7)], [Some(Unseen::Unknown(&over)); 2]);
         let [order, read] = [mapped(Exact::Order, None), TracedFile::default()];
         assert_eq!([&order, &read, &code].map(|it| it.unseen(0)), [None; 3]);
-        let gaps = |coverage, meant: &[&TracedFile]| trace_gaps(coverage, meant.iter().map(|it| (*it, 0))).len();
+        let gaps = |coverage, meant: &[&TracedFile]| trace_gaps(coverage, None, meant.iter().map(|it| (*it, 0))).len();
         assert_eq!([gaps(1.0, &[&order, &code]), gaps(1.0, &[&plain, &part]), gaps(0.5, &[&part])], [0, 1, 2]);
     }
 

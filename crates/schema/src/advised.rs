@@ -24,6 +24,9 @@ pub struct Advised {
     pub digest: String,
     pub recorder: String,
     pub coverage: f64,
+    /// What its recorder knows that it did not see.
+    #[serde(default, skip_serializing_if = "trace::NotSeen::is_empty")]
+    pub not_seen: trace::NotSeen,
     /// The name of the arm that replays what the command did.
     pub recorded: String,
     pub reach: Reach,

@@ -354,11 +354,9 @@ fn is_known(found: &Found) -> Result<(), Open> {
         return Err((AdviceReason::Incomplete { coverage: advised.coverage }, Settles::Reason));
     }
     let Some(program) = &found.program else { return Err((AdviceReason::RanOnce, Settles::WithoutOnce)) };
-    if let Some(partial) = found.observation(program.now).filter(|it| it.is_partial()) {
-        let why = match partial.incomplete.first() {
-            Some(why) => AdviceReason::NotAllSeen { why: why.clone() },
-            None => AdviceReason::Rings { rings: partial.rings },
-        };
+    let of_trace = &advised.not_seen;
+    let of_run = found.observation(program.now).map(|it| not_seen(it.rings, &it.incomplete));
+    if let Some(why) = of_run.flatten().or_else(|| not_seen(of_trace.rings, &of_trace.incomplete)) {
         return Err((why, Settles::Switch));
     }
     let seen = found.seen(program.now);
@@ -388,6 +386,15 @@ fn is_known(found: &Found) -> Result<(), Open> {
         return Err((AdviceReason::Unwatched, Settles::Reason));
     }
     Ok(())
+}
+
+/// Why accesses may be missing that no count has.
+fn not_seen(rings: u64, incomplete: &[String]) -> Option<AdviceReason> {
+    match (incomplete.first(), rings) {
+        (Some(why), _) => Some(AdviceReason::NotAllSeen { why: why.clone() }),
+        (None, 0) => None,
+        (None, rings) => Some(AdviceReason::Rings { rings }),
+    }
 }
 
 fn is_checked(found: &Found, checked: Option<&Checked>) -> Result<(), Open> {

@@ -13,7 +13,7 @@ use schema::{
     observation::{Access, MappingCount, Means, Observation, Observed},
     reason::Reason,
     record::{self, Outcome, RoundsEnd},
-    trace::Traced,
+    trace::{NotSeen, Traced},
 };
 
 use crate::support::{GIB, Lab, Pass};
@@ -36,6 +36,7 @@ struct Plan {
     rounds: u32,
     once: bool,
     coverage: f64,
+    not_seen: NotSeen,
     /// From the device, by the recorded arm's cold replay.
     brought_in: f64,
     /// The same replays where only one byte of each page is looked at, cached.
@@ -80,6 +81,7 @@ fn mapped_points() -> Plan {
         rounds: ROUNDS,
         once: false,
         coverage: 1.0,
+        not_seen: NotSeen::default(),
         brought_in: 19_592.0 * 4096.0,
         touched: None,
         group: None,
@@ -135,6 +137,7 @@ impl Plan {
             digest: "digest".into(),
             recorder: "test".into(),
             coverage: self.coverage,
+            not_seen: self.not_seen.clone(),
             recorded: self.recorded.parse::<Arm>().unwrap().name,
             reach: self.reach.clone(),
             pattern: self.pattern.clone(),
@@ -864,6 +867,7 @@ fn what_is_not_known_of_the_program_is_not_advised_about() {
     };
     assert_eq!(of(|it| it.once = true), [AdviceReason::RanOnce]);
     assert_eq!(of(|it| it.coverage = 0.99), [AdviceReason::Incomplete { coverage: 0.99 }]);
+    assert_eq!(of(|it| it.not_seen.rings = 2), [AdviceReason::Rings { rings: 2 }]);
     assert_eq!(of(|it| it.reach = Reach::Both), [AdviceReason::MixedReach]);
     let why = || "not cold".to_string();
     assert_eq!(

@@ -74,7 +74,9 @@ fn file(record: &Record) -> Option<Block> {
     let place = format!("on {}{read_ahead}", target.file_system);
     let is_partial = record.observations.first().and_then(|it| it.seen.value()).is_some_and(|it| it.is_partial());
     let seen = match advised.coverage {
-        _ if is_partial || matches!(advised.reach, Reach::UnseenMapping { .. }) => "not all accesses".to_string(),
+        _ if is_partial || !advised.not_seen.is_empty() || matches!(advised.reach, Reach::UnseenMapping { .. }) => {
+            "not all accesses".to_string()
+        }
         whole if whole >= 1.0 => "all accesses".to_string(),
         part => format!("{} of the accesses", number::part(part)),
     };

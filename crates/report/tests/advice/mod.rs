@@ -76,6 +76,7 @@ pub(crate) fn advised() -> Run {
         digest: "0".repeat(64),
         recorder: "ptrace".into(),
         coverage: 1.0,
+        not_seen: Default::default(),
         recorded: "native/mmap".into(),
         reach: Reach::Mapping,
         pattern: Pattern {

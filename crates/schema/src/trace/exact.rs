@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// In place of a sentence that may name files and programs.
+pub(super) const REASON_LEFT_OUT: &str = "the reason was left out";
+
 /// Whether the accesses of a file have the pages that were touched through its mappings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -44,7 +47,7 @@ pub enum Inexact {
 impl Inexact {
     /// Its sentences may name files and programs.
     pub(super) fn redacted(self) -> Inexact {
-        let why = "the reason was left out".to_string();
+        let why = REASON_LEFT_OUT.to_string();
         match self {
             Inexact::NotCold { .. } => Inexact::NotCold { why },
             Inexact::NoFaults { .. } => Inexact::NoFaults { why },

@@ -10,6 +10,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use exact::REASON_LEFT_OUT;
 pub use exact::{Exact, Inexact};
 pub use read::Reader;
 pub use write::{Body, Writer};
@@ -56,9 +57,34 @@ pub struct RecordedRun {
     pub threads: u64,
     /// All bytes that calls copied and pages that were touched, also those that are left out of the trace.
     pub bytes: u64,
-    /// What a reader should know of it, one sentence each.
+    #[serde(default, skip_serializing_if = "NotSeen::is_empty")]
+    pub not_seen: NotSeen,
+    /// What else a reader should know of it, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// What the recorder knows that it did not see. How many accesses of which file that is nobody knows, so it is no part of the
+/// coverage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotSeen {
+    /// Rings that were set up (io_uring, Linux AIO): what was read through them cannot be assigned to files.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rings: u64,
+    /// Why else the trace may lack accesses, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incomplete: Vec<String>,
+}
+
+impl NotSeen {
+    pub fn is_empty(&self) -> bool {
+        *self == NotSeen::default()
+    }
+
+    /// That there is a reason stays.
+    fn redacted(self) -> NotSeen {
+        NotSeen { incomplete: self.incomplete.iter().map(|_| REASON_LEFT_OUT.to_string()).collect(), ..self }
+    }
 }
 
 /// A file that a program read.
@@ -186,7 +212,12 @@ impl Header {
             inexact: it.inexact.map(Inexact::redacted),
             ..it
         };
-        let run = self.run.map(|it| RecordedRun { command: Vec::new(), notes: Vec::new(), ..it });
+        let run = self.run.map(|it| RecordedRun {
+            command: Vec::new(),
+            notes: Vec::new(),
+            not_seen: it.not_seen.redacted(),
+            ..it
+        });
         Header { files: self.files.into_iter().enumerate().map(file).collect(), run, ..self }
     }
 

@@ -260,6 +260,7 @@ fn a_redacted_header_has_every_count_and_no_text_of_the_machine() {
         wall_ns: 5,
         threads: 2,
         bytes: 7,
+        not_seen: NotSeen { rings: 1, incomplete: vec!["secretd traces itself".into()] },
         notes: vec!["/data/0 was written".into()],
     });
     let redacted = named.clone().redacted();
@@ -272,6 +273,7 @@ fn a_redacted_header_has_every_count_and_no_text_of_the_machine() {
     assert_eq!(redacted.files[1].inexact, named.files[1].inexact);
     let run = redacted.run.unwrap();
     assert_eq!((run.wall_ns, run.threads, run.bytes), (5, 2, 7));
+    assert_eq!((run.not_seen.rings, run.not_seen.incomplete.len()), (1, 1));
     assert_eq!(redacted.left_out, named.left_out);
 }
 

@@ -282,7 +282,8 @@ makes! {
         }
         Permit { execute, write }
         schema::trace::Header { trace_version, recorder, columns, coverage, run, files, left_out }
-        schema::trace::RecordedRun { command, wall_ns, threads, bytes, notes }
+        schema::trace::RecordedRun { command, wall_ns, threads, bytes, not_seen, notes }
+        schema::trace::NotSeen { rings, incomplete }
         schema::trace::Traced { digest, file, accesses, bytes, longest_bytes, end_bytes, files }
         schema::protocol::TraceOf { path, digest, file, files }
         schema::protocol::ReplayedFile { place, path, identity, bytes }
@@ -362,7 +363,7 @@ makes! {
             advice, advice_self_check, commands, called, mechanisms, fills, within_cpu_cache, warnings,
         }
         Advised {
-            file, group, states, fills, given, digest, recorder, coverage, recorded, reach, pattern, others, others_left_out, all_bytes,
+            file, group, states, fills, given, digest, recorder, coverage, not_seen, recorded, reach, pattern, others, others_left_out, all_bytes,
             once,
         }
         Pattern { file_bytes, accesses, bytes, page_bytes, distinct_pages, in_order, threads, mappings, sizes }

@@ -10,7 +10,7 @@ mod stream;
 mod tasks;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     fs::File,
     io::BufWriter,
     os::unix::fs::MetadataExt,
@@ -23,7 +23,7 @@ use rustix::fs::{Mode, OFlags};
 use schema::{
     observation::{ExactTo, Means, Observation, TraceTo, Watch},
     protocol::Permit,
-    trace::{Inexact, RecordedRun},
+    trace::{Inexact, NotSeen, RecordedRun},
 };
 use sys::{
     cache::{LOOKED_AT_BYTES_MAX, Way, each_resident},
@@ -156,14 +156,8 @@ fn write(
     program: &counts::Program,
     followed: &Followed,
 ) -> Result<(), Fault> {
-    let notes: BTreeSet<String> = program.incomplete.iter().chain(&program.remarks).cloned().collect();
-    let mut notes: Vec<String> = notes.into_iter().collect();
-    if program.rings > 0 {
-        notes.push(format!(
-            "{} io_uring or AIO rings were set up; what was read through them is not seen",
-            program.rings
-        ));
-    }
+    let not_seen = NotSeen { rings: program.rings, incomplete: program.incomplete.iter().cloned().collect() };
+    let mut notes: Vec<String> = program.remarks.iter().cloned().collect();
     if followed.touches.as_ref().is_some_and(|it| it.refused.is_none() && !it.with_calls) {
         notes.push(
             "pages that system calls touched for the program, such as write(2) of a mapping, are not seen".into(),
@@ -178,7 +172,7 @@ fn write(
         notes.push(format!("{} processes that it left behind were ended", followed.left));
     }
     let wall_ns = u64::try_from(followed.took.as_nanos()).unwrap_or(u64::MAX);
-    let run = RecordedRun { command, wall_ns, threads: program.threads, bytes: 0, notes };
+    let run = RecordedRun { command, wall_ns, threads: program.threads, bytes: 0, not_seen, notes };
     let ended = Ended {
         recorder: by.word(),
         run,
