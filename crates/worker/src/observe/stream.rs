@@ -256,7 +256,7 @@ impl Stream {
 impl Sink for Stream {
     fn file(&mut self, _: FileId, found: &Opened) {
         let pages = found.bytes.div_ceil(self.page_bytes);
-        let share = |resident: u64| (resident as f64 / pages.max(1) as f64 * 1e4).round().min(1e4) / 1e4;
+        let share = |resident: u64| share(resident, pages);
         let identity = (found.device, found.inode);
         let file = TracedFile {
             path: found.path.clone(),
@@ -298,6 +298,16 @@ impl Sink for Stream {
 
     fn ended(&mut self, thread: i32) {
         self.threads.remove(&thread);
+    }
+}
+
+/// A part is neither rounded to nothing nor to all.
+fn share(part: u64, of: u64) -> f64 {
+    const DIGITS: f64 = 1e4;
+    match part {
+        0 => 0.0,
+        part if part >= of => 1.0,
+        part => (part as f64 / of as f64 * DIGITS).round().clamp(1.0, DIGITS - 1.0) / DIGITS,
     }
 }
 
@@ -433,6 +443,13 @@ mod tests {
         let left_out = LeftOut { failed: 1, at_end: 1, unknown_offset: 1, other_files: 1, ..LeftOut::default() };
         assert_eq!((header.left_out, header.coverage), (left_out, 0.8));
         assert_eq!(header.run.unwrap().bytes, 100 + 100 + 50 + 10 + 3 * half);
+    }
+
+    #[test]
+    fn of_a_file_that_is_nearly_all_in_the_page_cache_the_share_is_a_part() {
+        let shares = [0, 1, 10_000, 19_999, 20_000, 30_000].map(|it| share(it, 20_000));
+        assert_eq!(shares, [0.0, 0.0001, 0.5, 0.9999, 1.0, 1.0]);
+        assert_eq!(share(0, 0), 0.0);
     }
 
     #[test]
