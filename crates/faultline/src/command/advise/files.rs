@@ -180,7 +180,9 @@ pub(super) fn together(
         opens: counts.opens,
         touched_whole,
     };
-    let trace = of_their_own(trace, seen, table, &accesses, touched_whole)?;
+    let is_other = |(place, _): &(usize, &FileSummary)| !places.contains(place);
+    let of_others = all.files.iter().enumerate().filter(is_other).map(|it| it.1.accesses).fold(0, u64::saturating_add);
+    let trace = of_their_own(trace, seen, table, (&accesses, of_others), touched_whole)?;
     let pattern = pattern(&analysis::summary(&trace.header, &trace.digest, &accesses), &accesses, sizes.iter().sum());
     let files = files.into_iter().map(|it| it.1).collect();
     Ok(Together { folder: folder.to_path_buf(), trace, files, counts, reach, group, pattern })
@@ -210,14 +212,11 @@ fn of_their_own(
     trace: &TraceFile,
     seen: &TraceFile,
     table: Vec<TracedFile>,
-    accesses: &[Access],
+    (accesses, of_others): (&[Access], u64),
     touched_whole: u64,
 ) -> Result<TraceFile> {
     let LeftOut { other_files, .. } = trace.header.left_out;
-    let kept = accesses.len() as u64;
-    let recorded = trace.of_all().map_or(0, |it| it.accesses);
-    let left_out =
-        LeftOut { other_files: other_files.saturating_add(recorded.saturating_sub(kept)), ..trace.header.left_out };
+    let left_out = LeftOut { other_files: other_files.saturating_add(of_others), ..trace.header.left_out };
     let mut run = trace.header.run.clone();
     let note = format!("mapped files of less than 1 MiB count as touched whole: {touched_whole}");
     // A trace that was saved says so already.
@@ -382,6 +381,20 @@ mod tests {
         let together = together(&trace, &all, (&of, &places), None).unwrap();
         assert_eq!((together.folder.as_path(), together.files.len()), (folder.path(), 43));
         assert!(together.files.iter().all(|it| it.starts_with(&together.folder)));
+    }
+
+    #[test]
+    fn what_counts_as_touched_whole_takes_nothing_from_the_reads_of_other_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ["a", "b", "c"].map(|it| folder.path().join(it).display().to_string());
+        files.iter().for_each(|it| fs::write(it, [1; 8192]).unwrap());
+        let of = |at: usize| file(&files[at], if at == 2 { 8192 } else { 0 }, if at == 2 { 0 } else { 8192 }).file;
+        let header = Header::new("test", (0..3).map(of).collect(), LeftOut::default());
+        let accesses: Vec<Access> = (0..5).map(|it| Access::call(2, it * 1024, 1024)).collect();
+        let trace = TraceFile::made(&header, &accesses).unwrap();
+        let all = analysis::summary(&trace.header, &trace.digest, &trace.accesses().unwrap());
+        let together = together(&trace, &all, (folder.path(), &[0, 1]), None).unwrap();
+        assert_eq!((together.pattern.accesses, together.trace.header.left_out.other_files), (2, 5));
     }
 
     #[test]
