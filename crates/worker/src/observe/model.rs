@@ -406,7 +406,10 @@ impl<S: Sink> Model<S> {
             self.mappings.unmap(process, from, old_bytes);
         }
         self.mappings.unmap(process, to, bytes);
-        if from != to {
+        if from == to {
+            // What is cut off is mapped no longer.
+            self.clear(process, from.saturating_add(bytes), old_bytes.saturating_sub(bytes));
+        } else {
             // Pages that move with it do not fault again.
             let moved = self.take_entries(process, from, old_bytes);
             self.clear(process, to, bytes);

@@ -519,6 +519,19 @@ fn each_first_touch_of_a_page_of_an_exact_mapping_is_one_access_in_order() {
     assert_eq!(seen, [(0, 4096, 4096), (0, 0, 4096), (0, last, 100), (0, 8192, 4096), (0, 4096, 4096)]);
 }
 
+#[test]
+fn a_page_that_was_cut_off_and_is_mapped_again_is_touched_again() {
+    const MIB: u64 = 1 << 20;
+    let mut model = TestModel::to(Kept::default());
+    model.call_with(10, "openat", &[], 3, Some(Opened { bytes: 2 * MIB, ..a_file(9) }));
+    model.call(10, "mmap", &[0, 2 * MIB, 1, libc::MAP_SHARED as u64, 3, 0], 0x1000_0000);
+    [0, MIB].into_iter().for_each(|at| model.touch(10, 0x1000_0000 + at));
+    model.call(10, "mremap", &[0x1000_0000, 2 * MIB, MIB, 1], 0x1000_0000);
+    model.call(10, "mremap", &[0x1000_0000, MIB, 2 * MIB, 1], 0x1000_0000);
+    [0, MIB].into_iter().for_each(|at| model.touch(10, 0x1000_0000 + at));
+    assert_eq!(touches(&model), 3);
+}
+
 /// Two mappings of the pages of one file, 20 pages of the first of which were touched: by process 10, and by 11, its child.
 fn mapped_twice() -> TestModel<Kept> {
     const MIB: u64 = 1 << 20;
