@@ -49,6 +49,8 @@ pub enum Skip {
     NoReplay { runtime: String },
     /// Every other arm of its condition is left out.
     NothingToCompare,
+    /// Of a replay of what a command did: its first pass took so many times as long as that of the recorded way.
+    SlowerReplay { times: f64 },
     /// It failed in a trial, in a way that a second time does not change.
     Failed(String),
     /// As a record of an earlier version has it.
@@ -123,6 +125,9 @@ impl fmt::Display for Skip {
             }
             Skip::NoReplay { runtime } => {
                 write!(f, "runtime {runtime} cannot replay a trace; the native methods can")
+            }
+            Skip::SlowerReplay { times } => {
+                write!(f, "its first pass took {times:.1} times as long as that of what the command did")
             }
             Skip::Untried => f.write_str("the budget was spent before its first pass"),
             Skip::EmptyRange { offset_bytes, file_bytes } if offset_bytes >= file_bytes => {

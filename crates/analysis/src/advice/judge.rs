@@ -1,7 +1,7 @@
 //! From gains to a verdict.
 
 use schema::{
-    Arm, Consume,
+    Arm, Consume, Skip,
     advice::{
         Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceVerdict, Effort, Grade, How, Settles,
         Switched, Unchecked,
@@ -320,9 +320,12 @@ fn without_gain(found: &Found, advice: Advice, all: &[Candidate], ruled: Option<
 }
 
 /// Why one of these arms is not held against what was recorded, however much is looked at: it has no pass, or did other work.
+/// One that was left out because its first pass was several times slower is known to gain nothing.
 fn uncompared(found: &Found, is_meant: &dyn Fn(&Arm) -> bool) -> Option<Open> {
     let of_view = |view: &View| -> Option<Open> {
-        let without = view.arms.iter().find(|it| it.passes.is_empty() && is_meant(it.arm())).map(|it| {
+        let is_slower = |it: &Cell| matches!(it.entry.skipped, Some(Skip::SlowerReplay { .. }));
+        let is_open = |it: &&&Cell| it.passes.is_empty() && !is_slower(it) && is_meant(it.arm());
+        let without = view.arms.iter().find(is_open).map(|it| {
             let settles = if it.lacked_time() { Settles::LargerBudget } else { Settles::Reason };
             (AdviceReason::NotMeasured { reason: why_no_pass(found, it).of(found.run.name(it.arm())) }, settles)
         });

@@ -756,10 +756,16 @@ fn nothing_is_kept_because_of_an_arm_that_a_rule_speaks_for_and_that_was_not_mea
     let of_arm = |record: &Record, cell: usize| record.cells[cell].arm.name == "native/pread";
     let without: Vec<usize> = (0..record.cells.len()).filter(|it| of_arm(&record, *it)).collect();
     record.samples.retain(|it| !without.contains(&it.cell));
-    without.iter().for_each(|it| record.cells[*it].skipped = Some(Skip::Unavailable("no".into())));
-    let cold = &analysis::analyze(&record).advice[0];
+    let mut skipped = |skip: Skip| {
+        without.iter().for_each(|it| record.cells[*it].skipped = Some(skip.clone()));
+        analysis::analyze(&record).advice[0].clone()
+    };
+    let cold = skipped(Skip::Unavailable("no".into()));
     assert_eq!(cold.verdict, AdviceVerdict::Unknown);
     assert!(matches!(cold.because[..], [AdviceReason::NotMeasured { .. }]), "{:?}", cold.because);
+    // What took several times as long once is known to gain nothing.
+    let cold = skipped(Skip::SlowerReplay { times: 3.4 });
+    assert_eq!(cold.verdict, AdviceVerdict::NoDifference, "{:?}", cold.because);
 }
 
 #[test]

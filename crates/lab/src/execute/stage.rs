@@ -553,8 +553,7 @@ impl Bench<'_> {
         let slow: Vec<(usize, f64)> =
             whole.iter().filter(slow).map(|it| (it.cell, it.elapsed_ns / recorded.elapsed_ns)).collect();
         for (cell, times) in slow {
-            let reason = format!("its first pass took {times:.1} times as long as that of what the command did");
-            self.record.cells[cell].leave_out(Skip::Other(reason));
+            self.record.cells[cell].leave_out(Skip::SlowerReplay { times });
         }
     }
 

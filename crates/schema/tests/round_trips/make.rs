@@ -791,6 +791,7 @@ makes! {
             NoReplay { runtime },
             EmptyRange { offset_bytes, file_bytes },
             NothingToCompare,
+            SlowerReplay { times },
             NoRoom { block_bytes, blocks, range_bytes },
             Failed(reason),
             Other(reason),
