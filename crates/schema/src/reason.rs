@@ -229,6 +229,11 @@ pub enum Unseen {
     /// It is of states that begin without the pages.
     OtherState,
     NoCpuTime,
+    /// How a CPU time divides into user and system time is known by the kernel's ticks, and a pass has too few of them.
+    FewTicks {
+        cpu_ns: u64,
+        tick_ns: u64,
+    },
     /// While one thread waits, others may work.
     SeveralThreads,
     NoDiskCounters,

@@ -53,6 +53,9 @@ pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) ->
     if pairs.is_empty() {
         return MetricResult::none(0, Reason::NoCommonRound);
     }
+    if let Some(none) = undivided(metric, &[than, arm]) {
+        return none;
+    }
     let of_both = |a: &Pass, b: &Pass| Some((of_cell(run, metric, than, a)?, of_cell(run, metric, arm, b)?));
     let seen: Vec<(&Pass, &Pass, f64, f64)> = pairs
         .iter()
@@ -121,6 +124,9 @@ fn of_passes(run: &Run, metric: Metric, cell: &Cell, scale: impl Fn(&Pass) -> Op
     let values = || seen.iter().map(|&(_, value)| value);
     if rounds == 0 {
         return missing(metric, &[cell]);
+    }
+    if let Some(none) = undivided(metric, &[cell]) {
+        return none;
     }
     let names = readings(metric);
     if is_coarse(metric, cell) {
@@ -283,6 +289,13 @@ fn without_mapping(metric: Metric, cells: &[&Cell]) -> Option<MetricResult> {
     let maps_nothing = |cell: &&Cell| !cell.own.is_of_commands() && !cell.arm().maps();
     let without = metric == Metric::PagesPerFault && cells.iter().any(maps_nothing);
     without.then(|| MetricResult::unseen(metric, Unseen::MapsNothing))
+}
+
+/// A part of CPU times of which it is not known how they divide.
+fn undivided(metric: Metric, cells: &[&Cell]) -> Option<MetricResult> {
+    let is_part = matches!(metric, Metric::User | Metric::System);
+    let why = cells.iter().filter(|_| is_part).find_map(|it| it.is_undivided())?;
+    Some(MetricResult::none(cells.iter().map(|it| it.passes.len()).min()?, why.into()))
 }
 
 fn missing(metric: Metric, cells: &[&Cell]) -> MetricResult {

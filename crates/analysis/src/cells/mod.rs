@@ -39,8 +39,8 @@ pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
             .map(|it| it.median())
             .filter(|&bytes| bytes > 0.0),
         distinct_bytes: cell.distinct_bytes(),
-        user_ns_per_op: cell.reading_per_op("user_ns", SortedValues::mean),
-        system_ns_per_op: cell.reading_per_op("system_ns", SortedValues::mean),
+        user_ns_per_op: cell.part_of_cpu_per_op("user_ns"),
+        system_ns_per_op: cell.part_of_cpu_per_op("system_ns"),
         minor_faults: cell.reading("minor_faults", SortedValues::median),
         major_faults: cell.reading("major_faults", SortedValues::median),
         device_read_bytes: cell.reading("device_read_bytes", SortedValues::median),

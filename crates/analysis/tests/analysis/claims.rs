@@ -252,7 +252,7 @@ fn cpu_time_is_compared_round_by_round_and_coarse_time_by_its_sum() {
     // A tick in every third pass: the sums tell.
     let ticks = |every: u32| {
         move |round: u32, pass: &mut Pass| {
-            pass.reads("system_ns", if round.is_multiple_of(every) { 4e6 } else { 0.0 });
+            pass.reads("user_ns", 30e6).reads("system_ns", if round.is_multiple_of(every) { 4e6 } else { 0.0 });
         }
     };
     check(
@@ -270,9 +270,16 @@ fn cpu_time_is_compared_round_by_round_and_coarse_time_by_its_sum() {
         "#]],
     );
     check(
-        &duel(&cpu("system"), spends(0.0, 40.0), spends(1.0, 0.0)),
+        &duel(&cpu("system"), spends(0.0, 40.0), spends(30.0, 0.0)),
         expect![[r#"
             it undecided: too coarse: the kernel's ticks counted 0 ms of system time in all 10 passes together
+        "#]],
+    );
+    // Below five ticks a pass the kernel gives most of the time to one of the two, and all passes together tell nothing.
+    check(
+        &duel(&cpu("system"), spends(0.0, 40.0), spends(19.9, 0.0)),
+        expect![[r#"
+            it undecided: a pass takes 19.9 ms of CPU time, and ticks of 4.00 ms do not tell how that divides
         "#]],
     );
 }

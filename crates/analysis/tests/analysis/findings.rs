@@ -81,6 +81,21 @@ fn a_cell_sums_up_its_passes() {
     assert!((cell.ceiling_share.unwrap() - 0.5 / 5.5).abs() < 0.01, "{:?}", cell.ceiling_share);
 }
 
+/// Most of a time without a tick, or with a few, is given to user time.
+#[test]
+fn how_the_time_of_short_passes_divides_is_not_known() {
+    let of = |user_ms: f64, system_ms: f64| {
+        let spends = |_: u32, pass: &mut Pass| {
+            pass.reads("user_ns", user_ms * 1e6).reads("system_ns", system_ms * 1e6);
+        };
+        let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 1000.0), spends, ("mmap", 1000.0), nothing);
+        lab.analyze().cells[0].system_ns_per_op.clone()
+    };
+    assert_eq!(of(10.0, 10.24), Reading::Value(10.24e6 / 1024.0));
+    let few = Unseen::FewTicks { cpu_ns: 2_000_000, tick_ns: 4_000_000 };
+    assert_eq!(of(1.5, 0.5), Reading::unavailable(few));
+}
+
 #[test]
 fn random_reads_of_4_kib_are_held_against_the_ceiling_of_such_reads() {
     let lab = Lab::duel_with(

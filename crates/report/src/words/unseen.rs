@@ -2,6 +2,8 @@
 
 use schema::reason::Unseen;
 
+use crate::layout::number;
+
 pub(super) fn unseen(why: &Unseen) -> String {
     match why {
         Unseen::NoValidPass => "no valid pass",
@@ -22,6 +24,10 @@ pub(super) fn unseen(why: &Unseen) -> String {
         }
         Unseen::OtherState => "known only where pages are missing in the page cache",
         Unseen::NoCpuTime => "the processor time of the command is unknown",
+        Unseen::FewTicks { cpu_ns, tick_ns } => {
+            let [cpu, tick] = [cpu_ns, tick_ns].map(|&it| number::duration(it as f64));
+            return format!("a pass takes {cpu} of CPU time, and ticks of {tick} do not tell how that divides");
+        }
         Unseen::SeveralThreads => "while one thread waits, others may work",
         Unseen::FewBeats => "no pass beside a beat was long enough for 100 deadlines",
         Unseen::NoDiskCounters => "the disk's counters cannot be read",

@@ -656,7 +656,7 @@ makes! {
         }
         Unseen {
             NoValidPass, NotObserved, InvalidPass(reason), NotBytes(value), NoBytes, NoFault, NothingFromDevice, PagesNotCounted,
-            MapsNothing, NoCeiling, OtherState, NoCpuTime, SeveralThreads, NoDiskCounters, FewBeats,
+            MapsNothing, NoCeiling, OtherState, NoCpuTime, FewTicks { cpu_ns, tick_ns }, SeveralThreads, NoDiskCounters, FewBeats,
         }
         NotInRun {
             Arm { arm },
