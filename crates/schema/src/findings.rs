@@ -421,6 +421,21 @@ impl Comparison {
         self.answer_of.is_unconfirmed(self.verdict.is_decided())
     }
 
+    /// How many times faster than the baseline the arm is at least and at most. Nothing where its interval bounds nothing: a
+    /// comparison that is undecided for another reason than the interval itself says nothing, wherever the interval lies.
+    pub fn bounds(&self) -> Option<[f64; 2]> {
+        let Estimate { ci_low, ci_high, .. } = self.speedup?;
+        match (self.verdict, &self.reason) {
+            (Verdict::Faster | Verdict::Slower | Verdict::Same, _)
+            | (Verdict::Undecided, Some(Reason::AcrossTheMargin { .. })) => Some([ci_low, ci_high]),
+            // One arm measured twice differs by as much.
+            (Verdict::Undecided, Some(Reason::WithinNoise { times, .. })) => {
+                Some([ci_low.min(1.0 / times), ci_high.max(*times)])
+            }
+            (Verdict::Undecided | Verdict::NotComparable, _) => None,
+        }
+    }
+
     /// The job decided otherwise than the rounds had.
     pub fn has_turned(&self) -> bool {
         self.answer_of == AnswerOf::Job && self.confirmed.as_ref().is_some_and(|it| it.rounds_verdict.is_decided())

@@ -108,8 +108,8 @@ fn of_arm(run: &Run, compared: &[Compared], answered: &[Answered], name: &str) -
             Some(_) => return None,
             None => {
                 let finding = compared.iter().find(|it| it.arm.id.cell == stand_in).map(|it| &it.finding)?;
-                let least = finding.speedup.filter(|_| finding.verdict == Verdict::Undecided && !is_of_job);
-                bounds.extend(least.map(|least| Loss { at_most: true, ..lost(it, least.ci_low, false) }));
+                let least = finding.bounds().filter(|_| finding.verdict == Verdict::Undecided && !is_of_job);
+                bounds.extend(least.map(|[least, _]| Loss { at_most: true, ..lost(it, least, false) }));
                 (speedup(finding, is_of_job).filter(|_| finding.verdict.is_decided()), false)
             }
         };

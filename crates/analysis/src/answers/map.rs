@@ -11,7 +11,7 @@ use schema::{
 use crate::{
     compare::{Compared, compare, noise},
     measured::{Cell, Run},
-    verdict::{LEAST_PAIRS, MARGIN},
+    verdict::MARGIN,
 };
 
 pub(crate) fn lines(run: &Run, compared: &[Compared]) -> Vec<MapLine> {
@@ -197,25 +197,24 @@ fn median(compared: &Compared) -> f64 {
 }
 
 /// Whether an undecided arm could still be faster than the baseline by more than the margin: by its interval, or because
-/// one arm measured twice differs by more than that.
+/// that bounds nothing or one arm measured twice differs by more.
 fn is_open(run: &Run, finding: &Comparison) -> bool {
-    finding.speedup.is_some_and(|speedup| speedup.ci_high > 1.0 + MARGIN)
+    finding.bounds().is_none_or(|[_, most]| most > 1.0 + MARGIN)
         || noise::width(run, finding).is_some_and(|width| width > MARGIN)
-        || has_too_few(finding)
 }
 
-/// Whether it has too few rounds for a verdict. Where their interval lies says nothing then, not even that the arm is no
-/// faster.
+/// Whether it has too few rounds for a verdict.
 fn has_too_few(finding: &Comparison) -> bool {
-    let is_reason = matches!(finding.reason, Some(Reason::TooFewRounds { .. }));
-    finding.verdict == Verdict::Undecided && (is_reason || finding.pairs < LEAST_PAIRS)
+    matches!(finding.reason, Some(Reason::TooFewRounds { .. }))
 }
 
 /// Whether an arm is behind by more than the margin, and by more than the noise floor of the state, also one that has too
 /// few rounds for a verdict: an arm that falls far behind is given no more of them.
 fn is_behind(run: &Run, finding: &Comparison) -> bool {
     let edge = noise::width(run, finding).map_or(MARGIN, |width| width.max(MARGIN));
-    finding.speedup.is_some_and(|speedup| speedup.ci_high < 1.0 / (1.0 + edge))
+    let of_few = || finding.speedup.filter(|_| has_too_few(finding)).map(|it| it.ci_high);
+    let most = finding.bounds().map(|[_, most]| most).or_else(of_few);
+    most.is_some_and(|most| most < 1.0 / (1.0 + edge))
 }
 
 fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> MapAnswer {

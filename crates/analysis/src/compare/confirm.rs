@@ -126,7 +126,8 @@ pub(crate) fn leave_open_what_is_too_small(record: &Record, finding: &mut Compar
     let covered = answered.map_or(0, |job| job.bytes);
     let cells = [finding.baseline_cell, finding.id.cell];
     let reason = cells.into_iter().find_map(|it| too_small(record, it, covered));
-    if let Some(reason) = reason.filter(|_| finding.verdict.is_decided()) {
+    // Neither does it bound anything where its interval is across the margin.
+    if let Some(reason) = reason.filter(|_| finding.bounds().is_some()) {
         finding.verdict = Verdict::Undecided;
         finding.answer_of = AnswerOf::Neither;
         finding.reason = Some(reason);

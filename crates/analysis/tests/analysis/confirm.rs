@@ -465,6 +465,64 @@ fn a_cold_scan_of_few_read_ahead_windows_decides_nothing_unless_the_whole_job_wa
     assert_eq!(verdict(&lab), Verdict::Undecided, "the largest window of the machine stands for an unknown one");
 }
 
+/// The first 64 MiB of a file of 1 GiB, cold, that is read ahead in windows of 8 MiB: eight windows. The job says how many
+/// times faster `direct` is than `read`; of `mmap` there are the rounds alone.
+fn eight_windows(direct: f64, mmap_ns: f64, adjust_mmap: impl Fn(u32, &mut Pass)) -> Lab {
+    let text = "title = \"t\"\n[[compare]]\nworkload = \"scan\"\nblock = \"1 MiB\"\nstate = \"cold\"\n\
+                arms = [\"read\", \"mmap\", \"direct\"]\n";
+    let mut lab = Lab::of_experiment(text);
+    lab.record.conditions[0].file_bytes = 1 << 30;
+    lab.record.target.read_ahead_most_bytes = Some(8 << 20);
+    lab.measure(0, 10, 1000.0, |_, _| {});
+    lab.measure(1, 10, mmap_ns, adjust_mmap);
+    lab.measure(2, 10, 1000.0 / direct, |_, _| {});
+    let mut again = job(&[direct; 5]).record.confirmations.remove(0);
+    again.arm_cell = 2;
+    lab.record.confirmations = vec![again];
+    lab
+}
+
+#[test]
+fn an_arm_of_which_a_scan_of_few_windows_says_nothing_is_neither_behind_nor_beside_the_answer() {
+    let few = |it: &Option<Reason>| matches!(it, Some(Reason::FewWindows { .. }));
+    // It is 1.3 times slower by its rounds, by as much as the margin has, or within it.
+    for (mmap_ns, scatter) in [(1300.0, 1.0), (1050.0, 1.02), (1000.0, 1.0)] {
+        let scattered = |round: u32, pass: &mut Pass| pass.ns_per_op *= [1.0 / scatter, scatter][round as usize % 2];
+        let findings = eight_windows(0.8, mmap_ns, scattered).analyze();
+        let [mmap, direct] = &findings.comparisons[..] else { panic!() };
+        assert_eq!((mmap.verdict, mmap.answer_of), (Verdict::Undecided, AnswerOf::Neither), "{mmap_ns}");
+        assert!(few(&mmap.reason), "{:?}", mmap.reason);
+        assert_eq!((direct.verdict, direct.answer_of), (Verdict::Slower, AnswerOf::RoundsAndJob));
+        let line = &findings.map[0];
+        let LineAnswer::Between { arms, reason, .. } = &line.says.answer else { panic!("{:?}", line.says) };
+        assert_eq!((line.verdict, &line.winner, &arms[..]), (Verdict::Undecided, &None, &["mmap".to_string()][..]));
+        assert!(few(reason), "{reason:?}");
+    }
+    // Nor is it told apart from another one that wins.
+    let line = eight_windows(1.5, 1300.0, |_, _| {}).analyze().map.remove(0);
+    assert_eq!((line.winner.as_deref(), line.verdict), (Some("native/direct"), Verdict::Faster), "{:?}", line.says);
+    assert_eq!(line.not_told_apart, ["native/mmap"]);
+}
+
+#[test]
+fn what_a_scan_of_few_windows_says_bounds_no_loss_of_an_arm() {
+    let known = |range_bytes: u64| {
+        let mut lab = eight_windows(1.3, 1300.0, |_, _| {});
+        // Elsewhere the mapping loses more than its rounds allow here.
+        let origin = lab.condition(schema::Condition { state: State::Cached, ..scan("1 MiB", State::Cached) });
+        for (arm, ns) in [("read", 1000.0), ("mmap", 3000.0), ("direct", 2000.0)] {
+            let cell = lab.cell(origin, arm);
+            lab.measure(cell, 10, ns, |_, _| {});
+        }
+        lab.record.target.read_ahead_most_bytes = Some(range_bytes / 8);
+        let choices = lab.analyze().answer.choices;
+        let mapping = choices.iter().find(|it| it.arms == ["native/mmap"]).unwrap();
+        (mapping.known, mapping.conditions, mapping.losses.len())
+    };
+    assert_eq!(known(64 * MIB), (1, 2, 1));
+    assert_eq!(known(MIB), (2, 2, 2), "of 512 windows the rounds answer");
+}
+
 #[test]
 fn a_claim_decides_nothing_either_by_a_cold_scan_of_few_read_ahead_windows() {
     let text = "title = \"t\"\n[[compare]]\nworkload = \"scan\"\nblock = \"1 MiB\"\nstate = \"cold\"\narms = [\"read\", \"mmap\"]\n\

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use schema::{
     Arm, Findings, Names, Record,
     findings::{AnswerOf, Comparison, MapLine, Verdict},
-    reason::Reason,
     record::Outcome,
 };
 
@@ -155,14 +154,10 @@ fn standing(line: &MapLine, record: &Record, findings: &Findings, names: &Names)
 /// How far an arm may be from the baseline. One that is faster for sure, or of which too little is known, may be farther than
 /// what the intervals of the others say.
 fn up_to(line: &MapLine, findings: &Findings) -> Option<f64> {
-    let apart = |low: f64, high: f64| high.max(1.0 / low);
-    let bound = |it: &Comparison| match (it.verdict, &it.reason) {
-        (Verdict::Undecided, Some(Reason::AcrossTheMargin { ci_low, ci_high, .. })) => Some(apart(*ci_low, *ci_high)),
-        (Verdict::Undecided, Some(Reason::WithinNoise { ci_low, ci_high, times, .. })) => {
-            Some(apart(*ci_low, *ci_high).max(*times))
-        }
-        (Verdict::Slower | Verdict::Same, _) => Some(1.0),
-        (Verdict::Undecided | Verdict::Faster | Verdict::NotComparable, _) => None,
+    let bound = |it: &Comparison| match it.verdict {
+        Verdict::Undecided => it.bounds().map(|[least, most]| most.max(1.0 / least)),
+        Verdict::Slower | Verdict::Same => Some(1.0),
+        Verdict::Faster | Verdict::NotComparable => None,
     };
     let bounds = findings.comparisons.iter().filter(|it| line.is_made_of(it)).map(bound);
     let most = bounds.collect::<Option<Vec<f64>>>()?.into_iter().max_by(f64::total_cmp)?;
