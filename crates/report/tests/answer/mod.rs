@@ -368,6 +368,31 @@ fn a_loss_that_passes_at_the_size_of_the_job_do_not_confirm_is_marked() {
 }
 
 #[test]
+fn what_a_choice_can_lose_at_most_is_neither_a_loss_that_was_measured_nor_rounded_down() {
+    let mut run = run();
+    let decided: Vec<_> = run.findings.map.iter().filter(|it| it.verdict.is_decided()).map(|it| it.id).collect();
+    let loss = |at: usize, times: f64, than_baseline: f64, at_most: bool| Loss {
+        id: decided[at],
+        fastest: "native/direct".into(),
+        times,
+        than_baseline: Some(than_baseline),
+        by_trial: false,
+        at_most,
+    };
+    let mut text_of = |losses: Vec<Loss>| {
+        let arms = vec!["native/uring".into()];
+        run.findings.answer.choices = vec![Choice { arms, losses, known: 2, conditions: 2, measured: 2 }];
+        first_screen(&run)
+    };
+    let measured = text_of(vec![loss(0, 4.0, 3.34, false)]);
+    assert!(measured.contains("uring up to 3.4x slower than"), "{measured}");
+    let bounded = text_of(vec![loss(0, 4.0, 3.34, true)]);
+    assert!(!bounded.contains("uring up to"), "{bounded}");
+    let both = text_of(vec![loss(0, 4.0, 1.0, false), loss(1, 1.54, 1.0, false)]);
+    assert!(both.contains("elsewhere at most 1.6x"), "{both}");
+}
+
+#[test]
 fn times_in_a_table_that_contradict_their_ratio_are_said_to_be_over_all_rounds() {
     const SAYS: &str = "over all rounds; the ratio is that within rounds";
     let mut run = run();

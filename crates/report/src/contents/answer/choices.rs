@@ -3,7 +3,7 @@
 use schema::answer::{Choice, Loss};
 
 use super::{
-    field::times,
+    field::{times, times_at_most},
     place::{Words, column, work},
 };
 use crate::{contents::map, layout::words::counted, words::UNCONFIRMED};
@@ -38,8 +38,8 @@ impl Words<'_> {
         let place = self.place(most.id).unwrap_or_default();
         let elsewhere = match choice.losses.get(1).map(|it| (it, self.marks(it))) {
             _ if is_partial => String::new(),
-            Some((next, marks)) if marks.is_empty() => format!(", elsewhere at most {}", times(next.times)),
-            Some((next, marks)) => format!(", elsewhere at most {} ({})", times(next.times), marks.join(", ")),
+            Some((next, marks)) if marks.is_empty() => format!(", elsewhere at most {}", times_at_most(next.times)),
+            Some((next, marks)) => format!(", elsewhere at most {} ({})", times_at_most(next.times), marks.join(", ")),
             None => ", elsewhere no loss".into(),
         };
         let least = match (is_least && !is_partial, choice.arms.len()) {
@@ -92,7 +92,9 @@ impl Words<'_> {
             choices.iter().flat_map(|choice| choice.losses.iter().filter(of_start).map(move |it| (choice, it)));
         let far = losses.filter_map(|(choice, it)| {
             let plain = map::baseline(it.id, self.record).map(|cell| &self.record.cells[cell].arm.name)?;
-            let times = it.than_baseline.filter(|times| *times >= FAR && !choice.arms.contains(plain))?;
+            // A bound was not measured.
+            let times =
+                it.than_baseline.filter(|times| *times >= FAR && !it.at_most && !choice.arms.contains(plain))?;
             Some((times, choice, it, plain))
         });
         let (times, choice, loss, plain) = far.max_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -102,7 +104,7 @@ impl Words<'_> {
         Some(format!(
             "{} up to {} slower than {} ({}{trial})",
             self.names.short(choice.arms.first()?),
-            self::times(times),
+            times_at_most(times),
             self.names.short(plain),
             work(workload, of)
         ))
