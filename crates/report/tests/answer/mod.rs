@@ -412,6 +412,55 @@ fn times_in_a_table_that_contradict_their_ratio_are_said_to_be_over_all_rounds()
 }
 
 #[test]
+fn only_arms_that_were_measured_and_wait_alone_are_said_to_read_one_after_the_other() {
+    let mut run = run();
+    let at = condition(&run, Workload::Random, State::Cold);
+    let cells: Vec<usize> = (0..run.record.cells.len()).filter(|&it| run.record.cells[it].condition == at).collect();
+    let [pread, winner, direct] = cells[..] else { panic!("{cells:?}") };
+    let line = run.findings.map.iter_mut().find(|it| it.id.condition_index == at).unwrap();
+    (line.verdict, line.winner, line.winner_cell) = (Verdict::Faster, Some("native/uring".into()), Some(winner));
+    line.margin = Some(estimate(3.0, 0.01));
+    run.record.cells[winner].arm = crate::support::arm("uring+queue_depth=32");
+    for sample in run.record.samples.iter_mut().filter(|it| it.cell == winner) {
+        if let Outcome::Ok { tally, .. } = &mut sample.outcome {
+            tally.queue_depth = 32;
+        }
+    }
+    // This one has no valid pass.
+    let says = |run: &Run| {
+        let text = first_screen(run);
+        text.contains("at the same time")
+            .then(|| text.split("at the same time, and those of ").nth(1).unwrap().to_string())
+    };
+    assert!(says(&run).unwrap().starts_with("pread one after the other"), "{:?}", says(&run));
+    let of_pread: Vec<_> = run.record.samples.iter().filter(|it| it.cell == pread).cloned().collect();
+    let measured = of_pread.into_iter().map(|it| schema::record::Sample { cell: direct, ..it });
+    run.record.samples.extend(measured);
+    run.record.cells[direct].arm = crate::support::arm("mmap+random");
+    assert!(says(&run).unwrap().starts_with("pread and mmap+random one after the other"), "{:?}", says(&run));
+    // The kernel fetches ahead of these.
+    for ahead in ["mmap+willneed", "mmap+populate-read", "pread+willneed", "jvm/mapped+load"] {
+        run.record.cells[direct].arm = crate::support::arm(ahead);
+        let text = says(&run).unwrap();
+        assert!(!text.contains(ahead.trim_start_matches("jvm/")) && text.contains("one after the other"), "{text}");
+    }
+    run.record.samples.retain(|it| it.cell != pread);
+    assert_eq!(says(&run), None, "{}", first_screen(&run));
+}
+
+#[test]
+fn reads_share_page_faults_only_where_something_is_mapped() {
+    let mut run = run();
+    const SHARE: &str = "the more of them share a page fault";
+    assert!(first_screen(&run).contains(SHARE));
+    for it in &mut run.record.cells {
+        it.skipped = it.skipped.take().or(it.arm.maps().then(|| Skip::Unavailable("not asked".into())));
+    }
+    let text = first_screen(&run);
+    assert!(text.contains("a pass of random reads makes") && !text.contains(SHARE), "{text}");
+}
+
+#[test]
 fn how_many_reads_are_in_flight_is_what_the_passes_had() {
     let mut run = run();
     let winner = run.findings.map[0].winner_cell.unwrap();

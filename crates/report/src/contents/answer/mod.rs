@@ -12,7 +12,7 @@ mod why;
 use std::collections::BTreeSet;
 
 use schema::{
-    Beside, Condition, Fill, Findings, Labels, Names, Record, State, Workload,
+    Arm, Beside, Condition, Fill, Findings, Labels, Names, Record, State, Workload,
     findings::{AnswerOf, MapLine, StateNoise},
     record::{self, Outcome, Resident},
 };
@@ -126,23 +126,13 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
         why: words.why(findings),
         states: states(lines().map(|it| &it.condition), findings.found),
         facts: vec![("Not measured", words.not_measured())],
-        reads: reads(
-            lines().filter(|it| is_of_reads(it)).flat_map(|it| ops(record, it)),
-            lines().filter(|it| is_of_reads(it)).map(|it| &it.condition),
-        ),
+        reads: reads(record, lines().filter(|it| is_of_reads(it))),
         stalls,
         trust,
         starts,
         columns,
         ..Answer::default()
     })
-}
-
-/// How many blocks a pass of each arm under a line's condition has.
-fn ops<'r>(record: &'r Record, line: &'r MapLine) -> impl Iterator<Item = u64> + Clone + 'r {
-    let of_line = |it: &&record::Cell| it.condition == line.id.condition_index && it.skipped.is_none();
-    let own = |it: &record::Cell| it.own_condition.as_ref().unwrap_or(&line.condition).ops;
-    record.cells.iter().filter(of_line).map(own)
 }
 
 /// What the states and fills mean that occur.
@@ -169,23 +159,27 @@ fn states<'c>(conditions: impl Iterator<Item = &'c Condition> + Clone, found: Op
     now.into_iter().chain(State::ALL.iter().filter_map(of_state)).chain(random).collect()
 }
 
-/// Of passes of random reads.
-fn reads<'r>(
-    ops: impl Iterator<Item = u64> + Clone,
-    conditions: impl Iterator<Item = &'r Condition>,
-) -> Option<String> {
-    let [least, most] = [ops.clone().min()?, ops.max()?];
+/// Of passes of random reads, each arm's own.
+fn reads<'r>(record: &'r Record, lines: impl Iterator<Item = &'r MapLine>) -> Option<String> {
+    let tried = |line: &'r MapLine| {
+        let of_line = |it: &&record::Cell| it.condition == line.id.condition_index && it.skipped.is_none();
+        record.cells.iter().filter(of_line).map(|it| (&it.arm, it.own_condition.as_ref().unwrap_or(&line.condition)))
+    };
+    let tried: Vec<(&Arm, &Condition)> = lines.flat_map(tried).collect();
+    let ops = || tried.iter().map(|(_, own)| own.ops);
+    let [least, most] = [ops().min()?, ops().max()?];
     let all = if least == most { String::new() } else { format!("{} to ", number::count(least as f64)) };
     // How densely they lie is what counts.
-    let of_a_part = conditions.filter(|it| it.range.bytes < it.file_bytes).min_by_key(|it| it.range.bytes);
-    let part = of_a_part.map_or(String::new(), |it| {
+    let of_a_part = tried.iter().map(|it| it.1).filter(|it| it.range.bytes < it.file_bytes);
+    let part = of_a_part.min_by_key(|it| it.range.bytes).map_or(String::new(), |it| {
         let [range, file] = [it.range.bytes, it.file_bytes].map(|it| number::bytes_glued(it as f64));
         format!(", some or all of them within {range} of the file's {file}")
     });
-    Some(format!(
-        "a pass of random reads makes {all}{} of them{part}, and the more it makes, the more of them share a page fault",
-        number::count(most as f64)
-    ))
+    let share = match tried.iter().any(|(arm, own)| arm.maps() && !own.state.is_held()) {
+        true => ", and the more it makes, the more of them share a page fault",
+        false => "",
+    };
+    Some(format!("a pass of random reads makes {all}{} of them{part}{share}", number::count(most as f64)))
 }
 
 /// `the same arm measured twice differs by ±4.8 % cached, ±24 % cold; 6 answers were measured again, each over …, and 6 held`.

@@ -1,14 +1,17 @@
 //! What the differences come from.
 
 use schema::{
-    Condition, Fill, Findings, Skip, State, Workload,
+    Arm, Condition, Fill, Findings, Skip, State, Workload,
     answer::MainCause,
     findings::{AnswerOf, FillFinding, MapLine, Verdict},
-    record,
+    record::{self, Outcome, Sample},
 };
 
 use super::{field::in_flight, place::Words};
-use crate::layout::{number, words::counted};
+use crate::layout::{
+    number,
+    words::{counted, joined},
+};
 
 /// Causes that are worth a line each.
 const CAUSES: usize = 3;
@@ -52,8 +55,8 @@ impl Words<'_> {
         ))
     }
 
-    /// Of random reads that wait for the device together, where those of every other arm wait alone. What a scan waits for is
-    /// read ahead.
+    /// Of random reads that wait for the device together, where those of other arms wait alone. What a scan waits for is read
+    /// ahead.
     fn together(&self) -> Option<String> {
         let is_cold = |it: &&MapLine| {
             let Condition { state, workload, threads, .. } = it.condition;
@@ -61,22 +64,29 @@ impl Words<'_> {
             let of_rounds = it.answer_of != AnswerOf::Job && it.verdict == Verdict::Faster;
             of_rounds && (state, workload, threads) == (State::Cold, Workload::Random, 1)
         };
-        let depth_of_alone = |line: &MapLine| {
-            let winner = line.winner_cell?;
-            let depth = in_flight(self.record, winner)?;
-            let cells = self.record.cells.iter().enumerate();
-            let mut others = cells.filter(|(at, it)| it.condition == line.id.condition_index && *at != winner);
-            let is_alone =
-                others.all(|(at, it)| it.arm == self.record.cells[winner].arm || in_flight(self.record, at).is_none());
-            is_alone.then_some(depth)
+        let in_line = |line: &MapLine| {
+            let depth = in_flight(self.record, line.winner_cell?)?;
+            let cells = self.record.cells.iter().enumerate().filter(|(_, it)| it.condition == line.id.condition_index);
+            let alone = cells.filter(|(at, it)| !it.control && self.waits_alone(*at, &it.arm));
+            let alone: Vec<&str> = alone.map(|(_, it)| self.names.short(&it.arm.name)).collect();
+            (!alone.is_empty()).then_some((depth, alone))
         };
         let mut cold = self.map.iter().filter(is_cold);
-        let (depth, winner) = cold.find_map(|it| Some((depth_of_alone(it)?, it.winner.as_deref()?)))?;
+        let (winner, (depth, alone)) = cold.find_map(|it| Some((it.winner.as_deref()?, in_line(it)?)))?;
         Some(format!(
-            "cold: {} random reads of {} wait for the device at the same time, and those of the others one after the other",
+            "cold: {} random reads of {} wait for the device at the same time, and those of {} one after the other",
             number::count(depth.into()),
-            self.names.short(winner)
+            self.names.short(winner),
+            joined(&alone, "and")
         ))
+    }
+
+    /// Whether each read of a cell was seen to wait for the device by itself: the kernel fetches nothing ahead of it.
+    fn waits_alone(&self, cell: usize, arm: &Arm) -> bool {
+        let is_measured = |it: &Sample| it.cell == cell && matches!(it.outcome, Outcome::Ok { .. });
+        let fetches_ahead =
+            arm.word("advice") == "willneed" || ["populate", "load"].iter().any(|of| !is_usual(arm.word(of)));
+        self.record.samples.iter().any(is_measured) && in_flight(self.record, cell).is_none() && !fetches_ahead
     }
 
     fn cause(&self, it: &MainCause) -> Option<String> {
