@@ -207,7 +207,7 @@ fn other_subject(first: (&Record, &CellFinding), second: (&Record, &CellFinding)
     // A command keeps its name while its line, its shell or its preparation changes.
     if a.arm.command() != b.arm.command() {
         reasons.push(NotComparable::Command { arm: name.clone() });
-    } else if reasons.is_empty() && fields::agree(Role::Size, a.does(), b.does()) {
+    } else if reasons.is_empty() {
         reasons.extend(other_work(first, second));
     }
     reasons
@@ -219,7 +219,8 @@ fn other_start(cell: &CellFinding, [first, second]: [&Findings; 2]) -> Option<No
     (cell.does().state == State::AsFound && !pages[0].is_like(&pages[1])).then_some(NotComparable::Found { pages })
 }
 
-/// A cell whose passes did as much as those of the other run, and found the same bytes: what their tallies say otherwise.
+/// A cell whose passes did as much with each block as those of the other run, and found the same bytes: what their tallies say
+/// otherwise.
 fn other_work(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -> Option<NotComparable> {
     /// Random blocks at the end of a file are cut off there, in one run more often than in another.
     const ALIKE: f64 = 0.01;
@@ -231,15 +232,25 @@ fn other_work(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -
             all.iter().fold((0.0, 0.0), |(bytes, ops), it| (bytes + it.bytes as f64, ops + it.ops as f64));
         bytes / ops
     };
+    let does = [first.1.does(), second.1.does()];
+    let is_as_large = fields::agree(Role::Size, does[0], does[1]);
+    // Of passes of two sizes, the block that the end of the range cuts off is a larger part of the smaller one; and accesses of
+    // a trace have a size each.
+    let cut_off = does.iter().filter(|_| !is_as_large).map(|it| match it.trace {
+        Some(_) => 1.0,
+        None => it.block_bytes as f64 / it.range.bytes.max(1) as f64,
+    });
+    let alike = ALIKE + cut_off.fold(0.0, f64::max);
     let (ours, theirs) = (per_op(&a), per_op(&b));
-    if (ours - theirs).abs() > ALIKE * ours.max(theirs) {
+    if (ours - theirs).abs() > alike * ours.max(theirs) {
         return Some(NotComparable::Consumed { arm, bytes_per_block: [ours, theirs] });
     }
-    let workload = first.1.does().workload;
+    let workload = does[0].workload;
     // Files of faultline's own hold random bytes, of another seed other ones; random offsets are of a seed too.
     let of_faultline = first.0.target.made_here && second.0.target.made_here;
     let is_ignored = first.1.arm.ignores_output() || second.1.arm.ignores_output();
-    if of_faultline || is_ignored || !workload.is_ascending() || workload.writes() {
+    // Passes of two sizes find other bytes.
+    if of_faultline || is_ignored || !is_as_large || !workload.is_ascending() || workload.writes() {
         return None;
     }
     let [ours, theirs] = [&first_passes, &second_passes].map(|it| checksums(it));

@@ -46,6 +46,26 @@ fn a_cell_that_found_other_bytes_or_consumed_less_of_a_block_is_not_the_same_cel
     let found = across(&first.record, &half).not_comparable;
     let NotComparable::Consumed { arm, .. } = &found[0] else { panic!("{found:?}") };
     assert_eq!((found.len(), arm.as_str()), (1, "native/mmap"));
+    // What is consumed of a block does not depend on how many there are in a pass, as the bytes that are found do.
+    let smaller = |record: &Record, percent: u64| {
+        let mut record = record.clone();
+        record.conditions[0].range.bytes /= 2;
+        record.conditions[0].ops /= 2;
+        for sample in &mut record.samples {
+            let Outcome::Ok { tally, .. } = &mut sample.outcome else { continue };
+            (tally.ops, tally.bytes) = (tally.ops / 2, tally.bytes / 2 * percent / 100);
+        }
+        record
+    };
+    let found = across(&first.record, &smaller(&other_bytes, 100)).not_comparable;
+    assert!(found.is_empty(), "{found:?}");
+    let found = across(&first.record, &smaller(&other_bytes, 50)).not_comparable;
+    assert!(matches!(found[..], [NotComparable::Consumed { .. }, NotComparable::Consumed { .. }]), "{found:?}");
+    // A last block that is cut off is half of what one of two is, and a thousandth of a thousand.
+    let mut short = smaller(&first.record, 75);
+    (short.conditions[0].range.bytes, short.conditions[0].ops) = (96 << 10, 2);
+    let found = across(&first.record, &short).not_comparable;
+    assert!(found.is_empty(), "{found:?}");
 }
 
 #[test]
