@@ -17,6 +17,8 @@ pub enum NoCost {
     },
     /// Unit costs are of one thread.
     Threads,
+    /// A pass was calibrated by itself, and one beside a second thread takes what that costs, too.
+    Beside,
     /// The device was calibrated without a throttle.
     Throttled,
     /// It is unknown where the pages are.

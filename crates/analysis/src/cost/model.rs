@@ -80,6 +80,9 @@ pub(crate) fn components(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<C
     if condition.threads != 1 {
         return Err(NoCost::Threads);
     }
+    if !condition.beside.is_nothing() {
+        return Err(NoCost::Beside);
+    }
     if condition.storage.is_some() {
         return Err(NoCost::Throttled);
     }

@@ -556,8 +556,9 @@ fn arms_that_are_the_same_have_no_difference_to_explain() {
 
 #[test]
 fn what_was_not_calibrated_has_no_account_and_keeps_its_counted_facts() {
-    let changes: [fn(&mut Condition); 5] = [
+    let changes: [fn(&mut Condition); 6] = [
         |it| it.threads = 2,
+        |it| it.beside = schema::Beside::Beat,
         |it| it.consume = Consume::Lines,
         |it| it.state = State::AsIs,
         |it| it.consumed_percent = 25,

@@ -676,6 +676,7 @@ makes! {
             Replay,
             Runtime { runtime },
             Threads,
+            Beside,
             Throttled,
             State { state },
             TooLargeToLock,
