@@ -38,14 +38,35 @@ fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     sys::cache::evict(&scratch.file, 0, 0).map_err(|error| format!("the scratch file cannot be evicted: {error}"))?;
     let way = [Way::Cachestat, Way::Mincore].into_iter().find(|it| it.shows(&scratch.file));
     let is_evicted = way.is_some_and(|it| it.resident_pages(&scratch.file, 0, scratch.bytes).is_ok_and(|it| it == 0));
-    let eviction = if is_evicted { " and eviction" } else { "" };
-    let from_file = scratch.read(page)?;
+    judged([by_read, by_other, scratch.read(page)?], is_evicted)
+}
+
+/// By what read(2) saw, then another process, and then read(2) once the pages were gone.
+///
+/// # Errors
+/// They stayed: what is read then is what the page cache holds, and not what reached the file.
+fn judged([by_read, by_other, from_file]: [u8; 3], is_evicted: bool) -> Result<ScenarioResult, String> {
+    if !is_evicted {
+        return Err("the pages of the scratch file stay in memory, so what reached the file cannot be seen".into());
+    }
     Ok(ScenarioResult {
         holds: [by_read, by_other, from_file].iter().all(|&it| it == NEW),
         evidence: format!(
-            "after storing {:?}, read(2) sees {:?}, another process {:?}, and after msync(2){eviction} the file holds \
+            "after storing {:?}, read(2) sees {:?}, another process {:?}, and after msync(2) and eviction the file holds \
              {:?}",
             NEW as char, by_read as char, by_other as char, from_file as char
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::scratch::OLD, *};
+
+    #[test]
+    fn what_stays_in_memory_says_nothing_of_the_file() {
+        let holds = |seen: [u8; 3], is_evicted: bool| judged(seen, is_evicted).map(|it| it.holds).ok();
+        assert_eq!([holds([NEW; 3], true), holds([NEW, NEW, OLD], true)], [Some(true), Some(false)]);
+        assert_eq!(holds([NEW; 3], false), None);
+    }
 }

@@ -39,20 +39,41 @@ fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     let (mut link, _) = Link::start(command, scene.interrupted).map_err(in_words)?;
     link.prepare(&job).map_err(in_words)?;
     scratch.file.set_len(page).map_err(|error| format!("ftruncate(2): {error}"))?;
-    let by_mapping = match link.go(1, Duration::from_secs(20)) {
-        Ok(_) => "read on".to_string(),
-        Err(trouble) => in_words(trouble),
-    };
+    let by_mapping = link.go(1, Duration::from_secs(20)).map(drop).map_err(in_words);
     let mut byte = [0u8];
     let by_read = rustix::io::pread(scratch.file.as_fd(), &mut byte, 2 * page);
+    judged(by_mapping, by_read.map_err(|error| format!("pread(2): {error}")))
+}
+
+/// By how the worker that reads the mapping ended, and how many bytes a call returned.
+///
+/// # Errors
+/// One of them failed in another way, which says nothing of a file that is shorter.
+fn judged(by_mapping: Result<(), String>, by_read: Result<usize, String>) -> Result<ScenarioResult, String> {
+    let (is_stopped, mapping) = match by_mapping {
+        Ok(()) => (false, "read on".to_string()),
+        Err(reason) if reason.contains("SIGBUS") => (true, reason),
+        Err(reason) => return Err(reason),
+    };
+    let count = by_read?;
     Ok(ScenarioResult {
-        holds: by_mapping.contains("SIGBUS") && by_read == Ok(0),
-        evidence: format!(
-            "with the file cut to one page: {by_mapping}; pread(2) there {}",
-            match by_read {
-                Ok(count) => format!("returned {count}"),
-                Err(error) => format!("said {error}"),
-            }
-        ),
+        holds: is_stopped && count == 0,
+        evidence: format!("with the file cut to one page: {mapping}; pread(2) there returned {count}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::NO_PAGE;
+
+    #[test]
+    fn a_worker_that_fails_in_another_way_says_nothing_of_a_shorter_file() {
+        let holds = |by_mapping: Result<(), &str>, by_read: Result<usize, &str>| {
+            judged(by_mapping.map_err(str::to_string), by_read.map_err(str::to_string)).map(|it| it.holds).ok()
+        };
+        assert_eq!(holds(Err(NO_PAGE), Ok(0)), Some(true));
+        assert_eq!([holds(Ok(()), Ok(0)), holds(Err(NO_PAGE), Ok(1))], [Some(false); 2]);
+        assert_eq!([holds(Err("no answer within 20 s"), Ok(0)), holds(Err(NO_PAGE), Err("EIO"))], [None; 2]);
+    }
 }
