@@ -9,6 +9,7 @@ use std::{
 use schema::{
     Arm, Condition, Consume, Fill, Record, Span,
     command::{COMMAND, Spec},
+    record::Confirmation,
     timeline::Passing,
 };
 use sys::guard::Guard;
@@ -38,6 +39,8 @@ pub struct Bench<'a> {
     pub(super) unfit_as_found: Option<String>,
     /// Fills whose folios did not stay, until the calibration has forgotten what was measured on them.
     pub(super) changed: Vec<Fill>,
+    /// The answer that is being measured again; the record has it once it is done.
+    pub(super) underway: Option<Confirmation>,
 }
 
 /// Why a run ends before its plan does.

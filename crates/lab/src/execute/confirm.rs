@@ -28,6 +28,9 @@ const MEMORY_SHARE: u64 = 4;
 /// Rounds count up from 1; the offsets of these passes are those of none.
 const ROUND: u32 = 1 << 20;
 
+/// What both passes took, and cold what they did.
+type Pair = ([f64; 2], Option<[ColdPass; 2]>);
+
 impl Bench<'_> {
     /// The answers of a stage, until its time is over.
     pub(super) fn confirm(&mut self, slot: &Slot, until: Instant, given: &[Given], hooks: &mut Hooks) {
@@ -40,21 +43,23 @@ impl Bench<'_> {
             wanted.extend(self.job_of(cells, left / (headlines.len() - index) as u32));
         }
         // All pairs of one answer before the next is begun: fewer decide nothing.
-        for (mut confirmation, pair_time) in wanted {
+        for (confirmation, pair_time) in wanted {
+            let label = self.record.conditions[confirmation.condition].label();
+            self.underway = Some(confirmation);
             for pair in 0.. {
-                let is_done = confirmation.pairs.len() == Confirmation::PAIRS as usize;
+                let is_over = |it: &Confirmation| {
+                    it.pairs.len() == Confirmation::PAIRS as usize || it.invalid.len() >= INVALID_MOST
+                };
                 let fits = Instant::now() + pair_time <= until;
-                if self.is_interrupted() || is_done || !fits || confirmation.invalid.len() >= INVALID_MOST {
+                if self.is_interrupted() || !fits || self.underway.as_ref().is_none_or(is_over) {
                     break;
                 }
-                let label = self.record.conditions[confirmation.condition].label();
                 self.show(format!("at the size of the job: {label}"), hooks);
                 self.draw.round = ROUND + pair;
-                self.confirm_once(&mut confirmation, pair % 2 == 1);
+                self.confirm_once(pair % 2 == 1);
             }
-            if !confirmation.pairs.is_empty() || !confirmation.invalid.is_empty() {
-                self.record.confirmations.push(confirmation);
-            }
+            let made = self.underway.take().filter(|it| !it.pairs.is_empty() || !it.invalid.is_empty());
+            self.record.confirmations.extend(made);
         }
     }
 
@@ -135,8 +140,30 @@ impl Bench<'_> {
         is_alike.then(|| last.elapsed_ns as f64 * bytes as f64 / last.range.bytes as f64)
     }
 
-    /// One pass of both arms.
-    fn confirm_once(&mut self, job: &mut Confirmation, arm_first: bool) {
+    /// A pair more of the confirmation that is underway, or why it does not count.
+    fn confirm_once(&mut self, arm_first: bool) {
+        let Some(before) = self.underway.clone() else { return };
+        let pair = self.pair(&before, arm_first);
+        let Some(job) = &mut self.underway else { return };
+        // Folios were found to have changed meanwhile: one of the two passes may have been made in them.
+        if job.invalid.len() > before.invalid.len() {
+            return;
+        }
+        match pair {
+            Ok(Some((ns, did))) => {
+                job.pairs.push(ns);
+                job.cold.extend(did);
+            }
+            Ok(None) => {}
+            Err(reason) => job.invalid.push(reason),
+        }
+    }
+
+    /// One pass of both arms: the times and, cold, what was done. Nothing where the run is interrupted.
+    ///
+    /// # Errors
+    /// Why they are no pair.
+    fn pair(&mut self, job: &Confirmation, arm_first: bool) -> Result<Option<Pair>, String> {
         // Both arms may do something else than their condition says, if they do the same.
         let mut condition = Condition { range: job.range, ..self.condition_of(job.baseline_cell) };
         plan::cover(&mut condition, job.ops);
@@ -149,31 +176,19 @@ impl Bench<'_> {
             match self.pass(&arm, &condition) {
                 Ok(pass) => {
                     if let Some(reason) = pass.invalid {
-                        job.invalid.push(reason);
-                        return;
+                        return Err(reason);
                     }
                     pair[side] = pass.done.phases.total_ns() as f64;
                     let device_read_bytes = pass.readings.get("device_read_bytes").and_then(|it| it.value().copied());
                     did[side] = Some(ColdPass { tally: pass.done.tally, device_read_bytes });
                 }
-                Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => {
-                    job.invalid.push(reason);
-                    return;
-                }
-                Err(Trouble::Interrupted) => return,
+                Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => return Err(reason),
+                Err(Trouble::Interrupted) => return Ok(None),
             }
         }
-        if let [Some(baseline), Some(arm)] = did {
-            match equal_work(condition.ops, &baseline.tally, &arm.tally) {
-                Ok(()) => {
-                    job.pairs.push(pair);
-                    if condition.state == State::Cold {
-                        job.cold.push([baseline, arm]);
-                    }
-                }
-                Err(reason) => job.invalid.push(reason),
-            }
-        }
+        let [Some(baseline), Some(arm)] = did else { return Ok(None) };
+        equal_work(condition.ops, &baseline.tally, &arm.tally)?;
+        Ok(Some((pair, (condition.state == State::Cold).then_some([baseline, arm]))))
     }
 }
 

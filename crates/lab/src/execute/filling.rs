@@ -4,7 +4,7 @@ use std::{rc::Rc, time::Instant};
 
 use schema::{
     Condition, Fill, Reading, Record, Span, State,
-    record::{Cell, FilledRange, Invalid, LookedAgain, Outcome, Resident},
+    record::{Cell, Confirmation, FilledRange, Invalid, LookedAgain, Outcome, Resident},
 };
 
 use super::{
@@ -211,7 +211,7 @@ impl Bench<'_> {
             }),
         });
         if let Some((share, _)) = changed.filter(|(share, most)| share > most) {
-            invalidate(&mut self.record, filled.fill, before, share);
+            invalidate(&mut self.record, self.underway.as_mut(), filled.fill, before, share);
             self.changed.push(filled.fill);
             self.filled = None;
         }
@@ -237,8 +237,9 @@ fn runs_more_than_commands(record: &Record) -> bool {
     options.flat_map(|it| it.keys()).any(|it| matches!(it.as_str(), "prepare" | "cleanup"))
 }
 
-/// Passes after a fill, from some moment on, were made in folios that were not all those of the fill.
-fn invalidate(record: &mut Record, fill: Fill, since: Since, share: f64) {
+/// Passes after a fill, from some moment on, were made in folios that were not all those of the fill; those of a confirmation
+/// that is underway, too.
+fn invalidate(record: &mut Record, underway: Option<&mut Confirmation>, fill: Fill, since: Since, share: f64) {
     let reason = Invalid::FoliosChanged { fill, share };
     let Record { conditions, cells, samples, confirmations, .. } = record;
     let is_after = |cell: usize| {
@@ -250,7 +251,8 @@ fn invalidate(record: &mut Record, fill: Fill, since: Since, share: f64) {
             sample.outcome = Outcome::Invalid { reason: reason.clone() };
         }
     }
-    for again in confirmations[since.confirmations..].iter_mut().filter(|it| is_after(it.baseline_cell)) {
+    let since_then = confirmations[since.confirmations..].iter_mut().chain(underway);
+    for again in since_then.filter(|it| is_after(it.baseline_cell)) {
         again.pairs.clear();
         again.cold.clear();
         again.invalid.push(reason.to_string());
@@ -327,7 +329,15 @@ mod tests {
         let of_fill = |cell: usize| planted.conditions[planted.cells[cell].condition].fill() == Some(Fill::Random);
         let first = planted.samples.iter().position(|it| of_fill(it.cell)).unwrap();
         let since = Since { samples: first + 3, confirmations: 0, passes: 0 };
-        invalidate(&mut record, Fill::Random, since, 0.5);
+        let of_some = |is_of_fill: bool| {
+            let mut found = planted.confirmations.iter().filter(|it| of_fill(it.baseline_cell) == is_of_fill);
+            found.find(|it| !it.pairs.is_empty()).cloned().unwrap()
+        };
+        let (mut underway, mut of_another) = (of_some(true), of_some(false));
+        invalidate(&mut record.clone(), Some(&mut of_another), Fill::Random, since, 0.5);
+        assert_eq!(of_another, of_some(false));
+        invalidate(&mut record, Some(&mut underway), Fill::Random, since, 0.5);
+        assert_eq!((underway.pairs.len(), underway.invalid.len()), (0, 1), "{underway:?}");
         let (mut lost, mut kept) = (0, 0);
         for (at, (is, was)) in record.samples.iter().zip(&planted.samples).enumerate() {
             let counts = matches!(was.outcome, Outcome::Ok { .. });

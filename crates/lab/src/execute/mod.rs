@@ -119,6 +119,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         filled: None,
         unfit_as_found: None,
         changed: Vec::new(),
+        underway: None,
     };
     bench.record.advised = settings.advised.cloned().map(Box::new);
     let sampler = settings.timeline.and_then(|per_second| {
