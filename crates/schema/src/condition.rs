@@ -337,6 +337,15 @@ impl Condition {
         self.state.is_filled().then(|| self.fill.unwrap_or(Fill::Sequential))
     }
 
+    /// Whether a pass reads from the file all that it covers: what overwrites or appends has nothing to read but the pages that
+    /// it writes a part of, and of space that was only reserved nothing comes from the device.
+    pub fn reads_what_it_covers(&self) -> bool {
+        match self.workload {
+            Workload::Update => self.layout.is_none_or(|it| it == Layout::Written),
+            workload => !workload.writes(),
+        }
+    }
+
     pub fn start(&self) -> Start {
         Start { state: self.state, fill: self.fill() }
     }

@@ -177,9 +177,7 @@ impl Both<'_, '_> {
     fn cold(&self, work: &mut Work) {
         let page_bytes = self.run.page_bytes();
         let from_device = |cell: &Cell| {
-            // Who overwrites whole blocks has nothing to read.
-            let reads = cell.own.state == State::Cold && !cell.own.workload.writes();
-            let covered = cell.covered_bytes(page_bytes).filter(|_| reads)?;
+            let covered = cell.covered_bytes(page_bytes).filter(|_| reads_cold(cell))?;
             Some((cell.count("device_read_bytes")?, covered))
         };
         let cells = [self.baseline, self.arm].map(from_device);
@@ -196,9 +194,8 @@ impl Both<'_, '_> {
             _ => {}
         }
         let unseen = |cell: &Cell| {
-            let reads = cell.own.state == State::Cold && !cell.own.workload.writes();
             let reading = cell.reading("device_read_bytes", SortedValues::median);
-            reading.why().filter(|_| reads).cloned()
+            reading.why().filter(|_| reads_cold(cell)).cloned()
         };
         if let (Some(why), Some(_)) = (unseen(self.baseline), unseen(self.arm)) {
             work.warnings.push(Caution::UnseenDevice { arm: None, reason: Some(why) });
@@ -305,6 +302,11 @@ impl Both<'_, '_> {
             work.warnings.push(Caution::QueueDepths { arms, depths: [a, b] });
         }
     }
+}
+
+/// Whether all that a pass covers must come from the device.
+fn reads_cold(cell: &Cell) -> bool {
+    cell.own.state == State::Cold && cell.own.reads_what_it_covers()
 }
 
 /// Of two arms that were to start cold, one or both read less from the device than they covered.

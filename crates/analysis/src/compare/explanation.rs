@@ -86,7 +86,7 @@ impl ArmCounts {
             reached_pages: cell.distinct_pages().map(|pages| pages * run.page_bytes() as f64),
             in_order_by_faults: cell.arm().maps() && cell.own.workload.is_ascending(),
             ceiling_share: cell.ceiling_share(run),
-            cold: cell.own.state == State::Cold && !writes,
+            cold: cell.own.state == State::Cold && cell.own.reads_what_it_covers(),
         }
     }
 }

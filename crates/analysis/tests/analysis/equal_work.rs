@@ -3,7 +3,7 @@
 use crate::support::{GIB, Lab, MIB, Pass, random, scan};
 use report::words;
 use schema::{
-    Consume, Durability, Experiment, State, Workload,
+    Consume, Durability, Experiment, Layout, State, Workload,
     caution::Caution,
     findings::{Comparison, Verdict},
     line::LineAnswer,
@@ -314,6 +314,23 @@ fn a_mapped_file_that_was_never_evicted_is_found_by_its_device_bytes() {
         &lab,
         "both should start cold: the mmap arm read nothing from the device, although it covered 64 MiB; the read arm had 64 MiB",
     );
+}
+
+#[test]
+fn what_updates_a_cold_file_reads_it_first_and_what_overwrites_it_does_not() {
+    let duel = |workload: Workload, layout: Layout| {
+        let condition = schema::Condition { workload, layout: Some(layout), ..scan("64 KiB", State::Cold) };
+        let whole = from_device(64.0 * MIB as f64);
+        Lab::duel_with(condition, ("pwrite", 30_000.0), whole, ("mmap", 5_000.0), from_device(0.0))
+    };
+    not_comparable(
+        &duel(Workload::Update, Layout::Written),
+        "both should start cold: the mmap arm read nothing from the device, although it covered 64 MiB; the pwrite arm had 64 MiB",
+    );
+    // A store faults the whole page in, which a call that overwrites it need not.
+    comparable_with(&duel(Workload::Overwrite, Layout::Written), &[]);
+    // There is nothing to read.
+    [Layout::Preallocated, Layout::Sparse].into_iter().for_each(|it| comparable_with(&duel(Workload::Update, it), &[]));
 }
 
 #[test]
