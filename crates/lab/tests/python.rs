@@ -93,6 +93,39 @@ fn a_pass_says_how_often_the_collector_ran_and_how_its_loop_warmed_up() {
 }
 
 #[test]
+fn collections_are_those_of_the_pass_and_not_of_the_deadlines_that_follow_it() {
+    let Some(python) = interpreter() else { return };
+    let script = r#"
+from faultline.session import Session
+
+order = []
+
+class Ended(Exception):
+    pass
+
+class Noted:
+    def __getattr__(self, name):
+        def note(*_):
+            order.append(name)
+            if name == "end":
+                raise Ended
+        return note
+
+it = Session.__new__(Session)
+it._collections = it._beat = Noted()
+it._run = lambda warm: order.append("pass")
+try:
+    it.go(0)
+except Ended:
+    print(*order)
+"#;
+    let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workers/python");
+    let output = Command::new(&python.program).args(["-B", "-c", script]).env("PYTHONPATH", sources).output().unwrap();
+    let says = [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).to_string()).join("");
+    assert_eq!(says.trim(), "now begin pass since end");
+}
+
+#[test]
 fn an_arm_without_the_lock_runs_without_it_or_is_unavailable() {
     let Some(python) = interpreter() else { return };
     let folder = folder();

@@ -113,16 +113,18 @@ final class Session {
         during = "open";
         if (beat != null) beat.begin();
         Team.Part all;
+        Usage.Engine after;
         String beats = "";
         try {
             all = team.pass(true);
         } finally {
             if (safepoints != null) safepoints.stop();
+            // Before the deadlines that follow the pass, beside which the compiler may go on.
+            after = new Usage.Engine();
             if (beat != null) beats = ",\"beats\":" + beat.end();
         }
         during = all.during;
         all.check();
-        Usage.Engine after = new Usage.Engine();
         String delays = safepoints == null ? "" : safepoints.readings();
         during = "close";
         String blocks = job.percent < 100 ? ",\"distinct_block_bytes\":" + reached.blocks : "";

@@ -109,9 +109,17 @@ class Session:
 
     def go(self, warm):
         """The timed pass, or the given warm one before it (from 1): what `done` says."""
+        beside, beats = None if warm else self._beat, None
         before = self._collections.now()
-        done, beats = (self._run(warm), None) if warm or self._beat is None else self._beside_beat()
-        seen = self._collections.since(before)
+        if beside is not None:
+            beside.begin()
+        try:
+            done = self._run(warm)
+            # Before the deadlines that follow the pass.
+            seen = self._collections.since(before)
+        finally:
+            if beside is not None:
+                beats = beside.end()
         tally = {
             "ops": self.job.ops,
             "bytes": self._bytes,
@@ -134,15 +142,6 @@ class Session:
         if beats is not None:
             answer["beats"] = beats
         return {**answer, "seen": {**self._warmth.readings(), **seen}}
-
-    def _beside_beat(self):
-        """The timed pass, and how late the beat was meanwhile."""
-        self._beat.begin()
-        try:
-            done = self._run(0)
-        finally:
-            beats = self._beat.end()
-        return done, beats
 
     def end(self):
         """Releases everything."""

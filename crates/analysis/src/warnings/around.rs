@@ -29,10 +29,12 @@ fn waits_for_the_device(cell: &Cell) -> bool {
     cell.own.state.waits_for_device() || cell.own.workload.writes() || cell.arm().is_direct()
 }
 
-/// The disk's counters include all processes, the worker's only itself; the difference is foreign.
+/// The disk's counters include all processes, the worker's only itself; the difference is foreign. Beside a beat they go on
+/// for a while after the pass.
 fn foreign(run: &Run) -> Option<Warning> {
     let (mut read, mut written, mut own, mut passes) = (0.0, 0.0, 0.0, 0u64);
-    for cell in run.cells.iter().filter(|cell| waits_for_the_device(cell)) {
+    let is_counted = |cell: &&Cell| waits_for_the_device(cell) && cell.own.beside.is_nothing();
+    for cell in run.cells.iter().filter(is_counted) {
         for pass in &cell.passes {
             let counted = |name| pass.reading(name);
             let (Some(ours), Some(from_disk), Some(to_disk)) =

@@ -43,6 +43,10 @@ fn others_at_the_disk_are_named_with_what_they_moved() {
         None,
         "passes over cached pages do not use the disk"
     );
+    // Beside a beat the disk's counters go on while its idle deadlines follow the pass.
+    let mut beside = shared_disk(State::Cold, 60.0, 60.0);
+    beside.record.conditions[0].beside = schema::Beside::Beat;
+    assert_eq!(warned(&beside, "other processes used"), None);
 }
 
 #[test]
