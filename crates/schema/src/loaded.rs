@@ -1,11 +1,14 @@
 //! What a record must be to be used. It may come from anywhere: everything that is saved here passes, and what no run can
 //! have measured is refused when it is loaded, so that nothing behind it has to ask.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
 use crate::{
     Condition, Record,
     experiment::{CELLS_MAX, possible_block, possible_ops},
+    record::Outcome,
 };
 
 /// Longer ids are no file names.
@@ -63,6 +66,11 @@ impl Record {
         }
         if self.samples.iter().any(|it| it.cell >= self.cells.len()) {
             return Err("a pass is of a cell that it does not have".into());
+        }
+        let mut rounds = BTreeSet::new();
+        let mut that_count = self.samples.iter().filter(|it| matches!(it.outcome, Outcome::Ok { .. }));
+        if let Some(twice) = that_count.find(|it| !rounds.insert((it.cell, it.round))) {
+            return Err(format!("cell {} has two passes of round {} that count", twice.cell, twice.round));
         }
         if !(self.elapsed_s.is_finite() && self.elapsed_s >= 0.0) {
             return Err(format!("it cannot have taken {} s", self.elapsed_s));

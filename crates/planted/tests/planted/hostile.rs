@@ -7,7 +7,7 @@ use report::Style;
 use schema::{
     Record,
     across::Across,
-    record::{FolioOrder, Reading},
+    record::{FolioOrder, Outcome, Reading, Sample},
 };
 use serde_json::{Number, Value};
 
@@ -55,6 +55,22 @@ pub(crate) fn records() -> impl Iterator<Item = Value> {
     }
     let planted = serde_json::to_value(planted).unwrap();
     texts.into_iter().map(|it| serde_json::from_str(it).unwrap()).chain([planted])
+}
+
+#[test]
+fn a_record_in_which_two_passes_of_a_round_count_for_one_cell_is_refused() {
+    let whole = Planting::default().plant().record;
+    let counts = |it: &&Sample| matches!(it.outcome, Outcome::Ok { .. });
+    let again = whole.samples.iter().find(counts).unwrap().clone();
+    let with = |again: Sample| {
+        let mut record = whole.clone();
+        record.samples.push(again);
+        record.check()
+    };
+    let says = with(again.clone()).unwrap_err();
+    assert_eq!(says, format!("cell {} has two passes of round {} that count", again.cell, again.round));
+    assert_eq!(with(Sample { outcome: Outcome::Failed { reason: "again".into() }, ..again.clone() }), Ok(()));
+    assert_eq!(with(Sample { round: 1 << 20, ..again }), Ok(()));
 }
 
 /// Of so many cases one is looked at: all of them take minutes.
