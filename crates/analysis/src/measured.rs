@@ -4,7 +4,7 @@
 use std::{cell::OnceCell, collections::BTreeMap, fmt::Debug};
 
 use schema::{
-    Arm, Beside, CellId, Condition, Durability, Labels, Names, Reading, Record, State,
+    Arm, Beside, CellId, Condition, Durability, Labels, Names, Reading, Record, State, Workload,
     beats::Beats,
     experiment::Compare,
     findings::{NoiseFloor, StateNoise},
@@ -26,6 +26,9 @@ const DIVIDING_TICKS: f64 = 5.0;
 /// What a JVM's worker reads of its threads is in hundredths of a second (proc(5): clock ticks, of which there are 100).
 const JVM_TICK_NS: f64 = 1e7;
 
+/// What is read so many times as fast as the ceiling shows that it is none.
+const CEILING_MOST: f64 = 1.1;
+
 /// The ceiling of random reads is of requests of this size.
 const RANDOM_BYTES: u64 = 4096;
 
@@ -40,6 +43,8 @@ pub(crate) struct Run<'a> {
     /// Worked out once, by `compare::noise`.
     pub(crate) floors: OnceCell<Vec<StateNoise>>,
     pub(crate) floors_by_kind: OnceCell<Vec<(NoiseKind, NoiseFloor)>>,
+    /// Worked out once, by `low_ceiling`.
+    pub(crate) low_ceilings: OnceCell<BTreeMap<Workload, (f64, usize)>>,
 }
 
 /// One arm under one condition, with its passes in the order of their rounds.
@@ -91,6 +96,7 @@ impl<'a> Run<'a> {
             labels: Labels::of(record),
             floors: OnceCell::new(),
             floors_by_kind: OnceCell::new(),
+            low_ceilings: OnceCell::new(),
         }
     }
 
@@ -120,6 +126,23 @@ impl<'a> Run<'a> {
 
     pub(crate) fn page_bytes(&self) -> u64 {
         self.record.environment.page_bytes.max(1)
+    }
+
+    /// The cell that read by far more of the device than its ceiling for such reads, and how many times as much: the ceiling
+    /// was measured too low, as beside a cache of the host, and nothing is a share of it.
+    pub(crate) fn low_ceiling(&self, workload: Workload) -> Option<(f64, usize)> {
+        let all = self.low_ceilings.get_or_init(|| {
+            let mut low: BTreeMap<Workload, (f64, usize)> = BTreeMap::new();
+            for cell in self.cells.iter().filter(|it| it.own.storage.is_none()) {
+                let Some(share) = cell.reached_of_ceiling(self).filter(|it| *it > CEILING_MOST) else { continue };
+                let most = low.entry(cell.own.workload).or_insert((share, cell.id.cell));
+                if share > most.0 {
+                    *most = (share, cell.id.cell);
+                }
+            }
+            low
+        });
+        all.get(&workload).copied()
     }
 }
 
@@ -301,7 +324,15 @@ impl<'a> Cell<'a> {
     /// The share of the device's measured ceiling that cold passes reached; `None` where nothing came from the device
     /// or the ceiling was measured with another kind of request.
     pub(crate) fn ceiling_share(&self, run: &Run) -> Option<f64> {
-        let shares = self.passes.iter().map(|pass| self.ceiling_share_of(run, pass));
+        self.reached_of_ceiling(run).filter(|_| !self.has_low_ceiling(run))
+    }
+
+    fn has_low_ceiling(&self, run: &Run) -> bool {
+        self.own.storage.is_none() && run.low_ceiling(self.own.workload).is_some()
+    }
+
+    fn reached_of_ceiling(&self, run: &Run) -> Option<f64> {
+        let shares = self.passes.iter().map(|pass| self.pass_of_ceiling(run, pass));
         // The median as that of the throughput beside it.
         stats::median_of_positive(shares.collect::<Option<Vec<f64>>>()?).map(|it| it.median)
     }
@@ -317,6 +348,10 @@ impl<'a> Cell<'a> {
 
     /// The same of one of its passes.
     pub(crate) fn ceiling_share_of(&self, run: &Run, pass: &Pass) -> Option<f64> {
+        self.pass_of_ceiling(run, pass).filter(|_| !self.has_low_ceiling(run))
+    }
+
+    fn pass_of_ceiling(&self, run: &Run, pass: &Pass) -> Option<f64> {
         let ceiling = run.record.ceiling.value();
         let throttle = self.own.storage;
         let allowed_bytes = throttle.and_then(|it| it.read_bytes_per_s).map(|it| it as f64);
@@ -350,8 +385,8 @@ impl<'a> Cell<'a> {
             }
         };
         let (done, most_per_s) = match self.own.workload {
-            schema::Workload::Scan => (bytes()?, bytes_per_s()?),
-            schema::Workload::Random if self.own.block_bytes == RANDOM_BYTES => (requests()?, ops_per_s()?),
+            Workload::Scan => (bytes()?, bytes_per_s()?),
+            Workload::Random if self.own.block_bytes == RANDOM_BYTES => (requests()?, ops_per_s()?),
             _ => return None,
         };
         let share = done * 1e9 / pass.ns / most_per_s;

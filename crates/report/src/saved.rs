@@ -44,8 +44,8 @@ pub fn history(history: &History, asked_for_cells: bool, folder: &str, style: St
     let count = history.runs.len();
     let others = match history.of_others {
         0 => String::new(),
-        1 => "; 1 of another machine, with --machine all".to_string(),
-        some => format!("; {some} of other machines, with --machine all"),
+        1 => "; 1 of a machine that was not asked for, with --machine all".to_string(),
+        some => format!("; {some} of machines that were not asked for, with --machine all"),
     };
     page.paragraph(0, Paint::Quiet, &format!("{count} run{} in {folder}{others}", plural(count)));
     page.finish()

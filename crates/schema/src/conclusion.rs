@@ -101,7 +101,7 @@ pub struct ClaimNumbers {
     pub across: bool,
     pub here: Ours,
     pub published: Option<f64>,
-    /// How many times as large as published the effect is where the claim holds, the least and the most.
+    /// How many times the published ratio ours is where the claim holds, the least and the most.
     pub effect: Option<[f64; 2]>,
 }
 

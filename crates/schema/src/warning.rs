@@ -89,6 +89,12 @@ pub enum Warning {
         share: f64,
         more: usize,
     },
+    /// The device's ceiling was measured too low: an arm read so many times as fast.
+    LowCeiling {
+        arm: String,
+        label: String,
+        share: f64,
+    },
     /// Pages left the page cache during passes that need them there.
     PagesLeft {
         lost: u64,

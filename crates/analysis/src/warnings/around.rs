@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Record, State,
+    Record, State, Workload,
     record::{Outcome, ReclaimScheme, Resident},
     warning::Warning,
 };
@@ -17,11 +17,10 @@ const FOREIGN: f64 = 0.05;
 const FOREIGN_BYTES: f64 = (4 << 20) as f64;
 /// From this share of the ceiling on, arms differ by what the device leaves them.
 const CEILING: f64 = 0.9;
-/// What reads much faster than the ceiling shows that it was measured too low, as beside a cache of the host.
-const CEILING_MOST: f64 = 1.25;
 
 pub(crate) fn of_passes(run: &Run) -> Vec<Warning> {
     let before = [foreign(run), at_the_ceiling(run), moved(run.record)].into_iter().flatten();
+    let before = before.chain([Workload::Scan, Workload::Random].into_iter().filter_map(|it| low_ceiling(run, it)));
     before.chain(uneven_starts(run.record)).chain(reclaimed(run.record)).collect()
 }
 
@@ -63,8 +62,14 @@ fn foreign(run: &Run) -> Option<Warning> {
     })
 }
 
+fn low_ceiling(run: &Run, workload: Workload) -> Option<Warning> {
+    let (share, cell) = run.low_ceiling(workload)?;
+    let arm = run.cells.iter().find(|it| it.id.cell == cell)?.arm();
+    Some(Warning::LowCeiling { arm: run.name(arm).to_string(), label: run.label(cell), share })
+}
+
 fn at_the_ceiling(run: &Run) -> Option<Warning> {
-    let share = |cell: &Cell| cell.ceiling_share(run).filter(|share| (CEILING..=CEILING_MOST).contains(share));
+    let share = |cell: &Cell| cell.ceiling_share(run).filter(|share| *share >= CEILING);
     // To be at a throttle is what a throttle is for.
     let mut reached: Vec<(f64, &Cell)> = run
         .cells

@@ -111,9 +111,9 @@ fn the_published_ratio_stands_beside_ours() {
     check(
         &timed(&with_ratio("ratio = 1.35"), 16_200.0, 10_000.0),
         expect![[r#"
-        it holds: mmap faster than read: published 1.35x, here 1.62x [1.62, 1.62]; the effect is 1.2 times as large
-          scan 64 KiB cached: 1.62 holds (decides)
-    "#]],
+            it holds: mmap faster than read: published 1.35x, here 1.62x [1.62, 1.62]; the ratio is 1.2 times the published one
+              scan 64 KiB cached: 1.62 holds (decides)
+        "#]],
     );
     check(
         &timed(&with_ratio("ratio = 1.35"), 8_000.0, 10_000.0),
@@ -132,7 +132,7 @@ fn the_published_ratio_stands_beside_ours() {
     check(
         &timed("arm = \"mmap\"\nthan = \"read\"\nexpect = \"higher\"\nratio = 1.17", 10_000.0, 23_400.0),
         expect![[r#"
-            it holds: mmap slower than read: published 1.17x, here 2.34x [2.34, 2.34]; the effect is 2.0 times as large
+            it holds: mmap slower than read: published 1.17x, here 2.34x [2.34, 2.34]; the ratio is 2.0 times the published one
               scan 64 KiB cached: 0.43 holds (decides)
         "#]],
     );
@@ -184,16 +184,16 @@ fn faults_and_device_bytes_are_compared_per_pass() {
     check(
         &duel(more, reading("minor_faults", 41.0), reading("minor_faults", 32_807.0)),
         expect![[r#"
-        it holds: more minor faults with mmap than with read: published 800x, here 800x [800, 800]; the effect is as large as published
-          scan 64 KiB cached: 0.00 holds (decides)
-    "#]],
+            it holds: more minor faults with mmap than with read: published 800x, here 800x [800, 800]; the ratio is as published
+              scan 64 KiB cached: 0.00 holds (decides)
+        "#]],
     );
     check(
         &duel(more, reading("minor_faults", 0.0), reading("minor_faults", 1023.0)),
         expect![[r#"
-        it holds: more minor faults with mmap than with read: published 800x, here 1,024x [1,024, 1,024]; the effect is 1.3 times as large; some passes took no fault, so one was added to all
-          scan 64 KiB cached: 0.00 holds (decides)
-    "#]],
+            it holds: more minor faults with mmap than with read: published 800x, here 1,024x [1,024, 1,024]; the ratio is 1.3 times the published one; some passes took no fault, so one was added to all
+              scan 64 KiB cached: 0.00 holds (decides)
+        "#]],
     );
     check(
         &duel(more, reading("minor_faults", 0.0), reading("minor_faults", 0.0)),
@@ -428,12 +428,12 @@ fn conditions_that_agree_are_one_answer_and_those_that_contradict_are_mixed() {
     check(
         &sizes([(2.0, 0.0), (1.5, 0.0), (1.3, 0.0), (3.0, 0.0)]),
         expect![[r#"
-        it holds: holds in all 4 conditions; mmap faster than read: published 2.00x, here 1.30x to 3.00x; the effect is 0.7 to 1.5 times as large
-          scan 1 KiB cached: 2.00 holds (decides)
-          scan 4 KiB cached: 1.50 holds (decides)
-          scan 16 KiB cached: 1.30 holds (decides)
-          scan 64 KiB cached: 3.00 holds (decides)
-    "#]],
+            it holds: holds in all 4 conditions; mmap faster than read: published 2.00x, here 1.30x to 3.00x; the ratio is 0.7 to 1.5 times the published one
+              scan 1 KiB cached: 2.00 holds (decides)
+              scan 4 KiB cached: 1.50 holds (decides)
+              scan 16 KiB cached: 1.30 holds (decides)
+              scan 64 KiB cached: 3.00 holds (decides)
+        "#]],
     );
     check(
         &sizes([(2.0, 0.0), (1.5, 0.0), (1.3, 0.0), (0.5, 0.0)]),
@@ -448,7 +448,7 @@ fn conditions_that_agree_are_one_answer_and_those_that_contradict_are_mixed() {
     check(
         &sizes([(2.0, 0.0), (1.5, 0.0), (1.0, 0.0), (3.0, 0.0)]),
         expect![[r#"
-            it holds: holds in 3 (1 KiB, 4 KiB, 64 KiB), no difference in 1 (16 KiB); mmap faster than read: published 2.00x, here 1.00x to 3.00x; the effect is 0.8 to 1.5 times as large
+            it holds: holds in 3 (1 KiB, 4 KiB, 64 KiB), no difference in 1 (16 KiB); mmap faster than read: published 2.00x, here 1.00x to 3.00x; the ratio is 0.8 to 1.5 times the published one
               scan 1 KiB cached: 2.00 holds (decides)
               scan 4 KiB cached: 1.50 holds (decides)
               scan 16 KiB cached: 1.00 no difference (decides)
@@ -502,7 +502,7 @@ fn conditions_that_could_not_be_run_are_named_and_decide_nothing() {
     check(
         &lab,
         expect![[r#"
-            it holds: holds in both conditions; mmap faster than read: published 2.00x, here 2.00x; the effect is as large as published; not testable here in 2 (1 KiB, 4 KiB): reads cannot be throttled: the disk is unknown
+            it holds: holds in both conditions; mmap faster than read: published 2.00x, here 2.00x; the ratio is as published; not testable here in 2 (1 KiB, 4 KiB): reads cannot be throttled: the disk is unknown
               scan 16 KiB cached: 2.00 holds (decides)
               scan 64 KiB cached: 2.00 holds (decides)
         "#]],
@@ -541,7 +541,7 @@ fn conditions_that_were_left_out_for_different_reasons_each_have_their_own() {
     check(
         &lab,
         expect![[r#"
-            it holds: holds in both conditions; mmap faster than read: published 2.00x, here 2.00x; the effect is as large as published; not testable here in 1 (1 KiB): no limit can be set; not testable here in 1 (4 KiB): no key
+            it holds: holds in both conditions; mmap faster than read: published 2.00x, here 2.00x; the ratio is as published; not testable here in 1 (1 KiB): no limit can be set; not testable here in 1 (4 KiB): no key
               scan 16 KiB cached: 2.00 holds (decides)
               scan 64 KiB cached: 2.00 holds (decides)
         "#]],
@@ -1048,10 +1048,10 @@ fn the_corrected_form_decides_and_what_was_published_stands_beside_it() {
     check(
         &study(STUDIED),
         expect![[r#"
-        faster holds: mmap faster than read: published 1.35x, here 1.60x [1.60, 1.60]; the effect is 1.2 times as large
-          scan 32 KiB cached, as published: 0.80 reversed (beside)
-          scan 32 KiB cached, corrected: 1.60 holds (decides)
-    "#]],
+            faster holds: mmap faster than read: published 1.35x, here 1.60x [1.60, 1.60]; the ratio is 1.2 times the published one
+              scan 32 KiB cached, as published: 0.80 reversed (beside)
+              scan 32 KiB cached, corrected: 1.60 holds (decides)
+        "#]],
     );
 }
 
@@ -1160,11 +1160,11 @@ fn a_partial_run_decides_no_claim() {
     check(
         &lab,
         expect![[r#"
-        faster holds: mmap faster than read: published 1.35x, here 1.60x [1.60, 1.60]; the effect is 1.2 times as large
-          scan 32 KiB cached, as published: 0.80 reversed (beside)
-          scan 32 KiB cached, corrected: 1.60 holds (decides)
-        java not testable here: no JVM in this version
-    "#]],
+            faster holds: mmap faster than read: published 1.35x, here 1.60x [1.60, 1.60]; the ratio is 1.2 times the published one
+              scan 32 KiB cached, as published: 0.80 reversed (beside)
+              scan 32 KiB cached, corrected: 1.60 holds (decides)
+            java not testable here: no JVM in this version
+        "#]],
     );
     lab.record.partial = Some("interrupted".into());
     check(

@@ -40,17 +40,27 @@ fn check_crossovers(lab: &Lab, expected: Expect) {
 // --- Cells ----------------------------------------------------------------------------------------------------------
 
 #[test]
-fn what_reads_much_faster_than_the_ceiling_is_not_at_it() {
-    let warns = |share: f64| {
+fn what_reads_much_faster_than_the_ceiling_shows_that_it_is_none() {
+    let seen = |share: f64| {
         let reads = |_: u32, pass: &mut Pass| {
             pass.reads("device_read_bytes", 64.0 * MIB as f64);
         };
-        // Of a ceiling of 2 GB/s.
+        // Of a ceiling of 2 GB/s. The other arm is near it in any case.
         let lab =
-            Lab::duel_with(scan("64 KiB", State::Cold), ("read", 65_536.0 / 2.0 / share), reads, ("mmap", 1e6), reads);
-        lab.analyze().warnings.iter().any(|it| matches!(it, schema::warning::Warning::AtTheCeiling { .. }))
+            Lab::duel_with(scan("64 KiB", State::Cold), ("read", 32_768.0 / share), reads, ("mmap", 34_000.0), reads);
+        let findings = lab.analyze();
+        let warned = findings.warnings.iter().find_map(|it| match it {
+            Warning::AtTheCeiling { more, .. } => Some(more + 1),
+            Warning::LowCeiling { .. } => Some(0),
+            _ => None,
+        });
+        (warned, findings.cells[1].ceiling_share.is_some())
     };
-    assert_eq!([0.5, 0.97, 1.1, 2.3].map(warns), [false, true, true, false]);
+    assert_eq!(seen(0.5), (Some(1), true));
+    assert_eq!(seen(0.97), (Some(2), true));
+    assert_eq!(seen(1.09), (Some(2), true));
+    assert_eq!(seen(1.2), (Some(0), false));
+    assert_eq!(seen(2.3), (Some(0), false));
 }
 
 #[test]

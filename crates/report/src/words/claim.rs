@@ -77,7 +77,7 @@ fn named(labels: &[String]) -> String {
     shown.join(between)
 }
 
-/// `mmap faster than read: published 1.35x, here 1.62x [1.58, 1.66]; the effect is 1.2 times as large`
+/// `mmap faster than read: published 1.35x, here 1.62x [1.58, 1.66]; the ratio is 1.2 times the published one`
 fn ratios(of: &ClaimNumbers) -> String {
     let (lead, times) = (lead(of), |it: f64| format!("{}x", digits(it)));
     let here = match of.here {
@@ -129,12 +129,12 @@ fn values(of: &ClaimNumbers) -> String {
     format!("{name} of {}{unit}: claimed {claimed}, here {here}", of.arm)
 }
 
-/// The size of an effect may differ from the published one although its direction holds.
+/// A ratio may differ from the published one although its direction holds.
 fn effect(shares: [f64; 2]) -> String {
     let word = |share: f64| if share < 0.095 { format!("{share:.2}") } else { format!("{share:.1}") };
     match range(shares.map(word)).as_str() {
-        "1.0" => "the effect is as large as published".to_string(),
-        share => format!("the effect is {share} times as large"),
+        "1.0" => "the ratio is as published".to_string(),
+        share => format!("the ratio is {share} times the published one"),
     }
 }
 
@@ -178,9 +178,9 @@ mod tests {
 
     #[test]
     fn the_size_of_an_effect_is_said() {
-        assert_eq!(effect([1.62 / 1.35; 2]), "the effect is 1.2 times as large");
-        assert_eq!(effect([1.36 / 1.35; 2]), "the effect is as large as published");
-        assert_eq!(effect([0.6, 1.5]), "the effect is 0.6 to 1.5 times as large");
-        assert_eq!(effect([0.05; 2]), "the effect is 0.05 times as large");
+        assert_eq!(effect([1.62 / 1.35; 2]), "the ratio is 1.2 times the published one");
+        assert_eq!(effect([1.36 / 1.35; 2]), "the ratio is as published");
+        assert_eq!(effect([0.6, 1.5]), "the ratio is 0.6 to 1.5 times the published one");
+        assert_eq!(effect([0.05; 2]), "the ratio is 0.05 times the published one");
     }
 }

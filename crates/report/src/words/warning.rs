@@ -88,6 +88,11 @@ pub fn warning(warning: &Warning) -> String {
             percent(*share),
             and_more(*more)
         ),
+        Warning::LowCeiling { arm, label, share } => format!(
+            "the device's ceiling was measured too low, as beside a cache of the host or in a slow moment: {arm} read at {} \
+             of it ({label}); nothing is called a share of it",
+            percent(*share)
+        ),
         Warning::PagesLeft { lost, passes, most_pages } => format!(
             "pages of the file left the page cache during {} of {} passes that need them there (up to {}); those \
              passes do not count. The cause may persist: memory pressure, another program, or a reclaim scheme",
@@ -164,7 +169,7 @@ pub(crate) fn topic(warning: &Warning) -> &'static str {
         Warning::SlowBuffers { .. } => "place of buffers",
         Warning::SlowLoops { .. } => "loops over mappings",
         Warning::DiskShared { .. } => "shared disk",
-        Warning::AtTheCeiling { .. } => "device ceiling",
+        Warning::AtTheCeiling { .. } | Warning::LowCeiling { .. } => "device ceiling",
         Warning::PagesLeft { .. } => "pages left the cache",
         Warning::UnevenStarts { .. } => "uneven starts",
         Warning::Reclaimed { .. } => "reclaim of idle memory",

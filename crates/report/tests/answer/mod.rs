@@ -461,6 +461,21 @@ fn reads_share_page_faults_only_where_something_is_mapped() {
 }
 
 #[test]
+fn how_many_reads_answer_at_the_size_of_the_job_is_said_beside_those_of_the_rounds() {
+    let mut run = run();
+    let id = run.record.condition_id(condition(&run, Workload::Random, State::Cold));
+    run.findings.map.iter_mut().filter(|it| it.id == id).for_each(|it| it.answer_of = AnswerOf::Job);
+    let comparison =
+        run.findings.comparisons.iter_mut().find(|it| it.id.condition == id && it.speedup.is_some()).unwrap();
+    let (speedup, verdict) = (comparison.speedup.unwrap(), comparison.verdict);
+    let (rounds_speedup, rounds_verdict) = (comparison.speedup, verdict);
+    let (bytes, ops, pairs) = (1 << 30, 12_345, 5);
+    comparison.confirmed = Some(Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict });
+    let text = first_screen(&run);
+    assert!(text.contains("size of the job (†) makes 12,345"), "{text}");
+}
+
+#[test]
 fn how_many_reads_are_in_flight_is_what_the_passes_had() {
     let mut run = run();
     let winner = run.findings.map[0].winner_cell.unwrap();

@@ -529,6 +529,7 @@ makes! {
             SlowLoops { times, block_bytes },
             DiskShared { device, passes, read_bytes, written_bytes, own_bytes },
             AtTheCeiling { arm, label, share, more },
+            LowCeiling { arm, label, share },
             PagesLeft { lost, passes, most_pages },
             UnevenStarts { changed, passes, least_pages, most_pages },
             Reclaimed { scheme },

@@ -11,6 +11,9 @@ use crate::{contents::map, layout::words::counted, words::UNCONFIRMED};
 /// What is so many times slower than the plain way is said beside the fastest.
 const FAR: f64 = 3.0;
 
+/// Less than so many times is no difference.
+const MARGIN: f64 = 1.05;
+
 impl Words<'_> {
     /// Each choice with the most that it can lose, the one that can lose least first.
     pub(super) fn in_doubt(&self, choices: &[Choice]) -> Option<String> {
@@ -61,7 +64,8 @@ impl Words<'_> {
     /// What it loses against the plain way, which is another figure where a third arm is the fastest: the largest, with its
     /// place where that is another one.
     fn than_plain(&self, choice: &Choice) -> (String, Option<String>) {
-        let loss = |it: &&Loss| it.than_baseline.filter(|times| *times > 1.0 && !it.at_most);
+        // Nor is what is no difference a loss.
+        let loss = |it: &&Loss| it.than_baseline.filter(|times| *times > MARGIN && !it.at_most);
         let most = choice.losses.iter().filter(|it| loss(it).is_some()).max_by(|a, b| {
             let [a, b] = [a, b].map(|it| loss(it).unwrap_or(1.0));
             a.total_cmp(&b)

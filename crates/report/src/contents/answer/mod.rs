@@ -109,7 +109,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
         starts[at].fields[column] = Some(field);
     }
     mark_baselines(&mut starts);
-    let is_of_reads = |it: &MapLine| it.condition.workload == Workload::Random && it.answer_of != AnswerOf::Job;
+    let is_of_reads = |it: &&MapLine| it.condition.workload == Workload::Random;
     let words = Words { record, names: &names, labels: &labels, map: &findings.map };
     let break_evens = || findings.costs.iter().flat_map(|it| &it.break_evens);
     for it in &mut starts {
@@ -126,7 +126,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
         why: words.why(findings),
         states: states(lines().map(|it| &it.condition), findings.found),
         facts: vec![("Not measured", words.not_measured())],
-        reads: reads(record, lines().filter(|it| is_of_reads(it))),
+        reads: reads(record, findings, &lines().filter(is_of_reads).collect::<Vec<&MapLine>>()),
         stalls,
         trust,
         starts,
@@ -159,16 +159,31 @@ fn states<'c>(conditions: impl Iterator<Item = &'c Condition> + Clone, found: Op
     now.into_iter().chain(State::ALL.iter().filter_map(of_state)).chain(random).collect()
 }
 
-/// Of passes of random reads, each arm's own.
-fn reads<'r>(record: &'r Record, lines: impl Iterator<Item = &'r MapLine>) -> Option<String> {
+/// Of passes of random reads, each arm's own; and of those at the size of the job, where they answer.
+fn reads<'r>(record: &'r Record, findings: &Findings, lines: &[&'r MapLine]) -> Option<String> {
+    let of_job = |line: &&MapLine| line.answer_of == AnswerOf::Job;
+    let of_lines =
+        findings.comparisons.iter().filter(|it| lines.iter().any(|line| of_job(line) && line.id == it.id.condition));
+    let jobs: Vec<u64> = of_lines.filter_map(|it| Some(it.confirmed.as_ref()?.ops)).collect();
+    let job = between(jobs.iter().copied()).map(|ops| format!("a pass of them at the size of the job (†) makes {ops}"));
+    let rounds = reads_of_rounds(record, lines.iter().copied().filter(|it| !of_job(it)));
+    let all: Vec<String> = [rounds, job].into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// The least and the most of some counts.
+fn between(counts: impl Iterator<Item = u64> + Clone) -> Option<String> {
+    let [least, most] = [counts.clone().min()?, counts.max()?].map(|it| number::count(it as f64));
+    Some(if least == most { most } else { format!("{least} to {most}") })
+}
+
+fn reads_of_rounds<'r>(record: &'r Record, lines: impl Iterator<Item = &'r MapLine>) -> Option<String> {
     let tried = |line: &'r MapLine| {
         let of_line = |it: &&record::Cell| it.condition == line.id.condition_index && it.skipped.is_none();
         record.cells.iter().filter(of_line).map(|it| (&it.arm, it.own_condition.as_ref().unwrap_or(&line.condition)))
     };
     let tried: Vec<(&Arm, &Condition)> = lines.flat_map(tried).collect();
-    let ops = || tried.iter().map(|(_, own)| own.ops);
-    let [least, most] = [ops().min()?, ops().max()?];
-    let all = if least == most { String::new() } else { format!("{} to ", number::count(least as f64)) };
+    let ops = between(tried.iter().map(|(_, own)| own.ops))?;
     // How densely they lie is what counts.
     let of_a_part = tried.iter().map(|it| it.1).filter(|it| it.range.bytes < it.file_bytes);
     let part = of_a_part.min_by_key(|it| it.range.bytes).map_or(String::new(), |it| {
@@ -179,7 +194,7 @@ fn reads<'r>(record: &'r Record, lines: impl Iterator<Item = &'r MapLine>) -> Op
         true => ", and the more it makes, the more of them share a page fault",
         false => "",
     };
-    Some(format!("a pass of random reads makes {all}{} of them{part}{share}", number::count(most as f64)))
+    Some(format!("a pass of random reads makes {ops} of them{part}{share}"))
 }
 
 /// `the same arm measured twice differs by ±4.8 % cached, ±24 % cold; 6 answers were measured again, each over …, and 6 held`.
