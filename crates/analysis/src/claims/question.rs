@@ -510,6 +510,10 @@ pub(super) fn brief(run: &Run, asked: &[&AskedCondition]) -> Vec<String> {
     // Several of a claim across conditions may have one first side.
     let mut conditions: Vec<usize> = asked.iter().map(|it| it.here.condition).collect();
     conditions.dedup();
+    // Of one that is held against several, they alone differ.
+    if conditions.len() == 1 && asked.len() > 1 {
+        return asked.iter().map(|asked| against(run, asked).trim_start().to_string()).collect();
+    }
     let apart = fields::apart(&conditions.iter().map(|it| &run.record.conditions[*it]).collect::<Vec<&Condition>>());
     let Some(apart) = apart else { return asked.iter().map(|asked| label(run, asked)).collect() };
     let words =

@@ -663,6 +663,18 @@ fn blocks_of_one_arm_are_held_against_each_other_by_what_a_byte_takes() {
 }
 
 #[test]
+fn what_is_held_against_several_is_called_by_them_alone() {
+    let blocks = "block = [\"4 KiB\", \"64 KiB\", \"1 MiB\"]\nstate = \"cached\"";
+    let claim = "expect = \"lower\"\nwhere = { block = [\"4 KiB\"] }\nthan_where = { block = [\"64 KiB\", \"1 MiB\"] }";
+    let claim = only(&across(blocks, claim, |it, _| if it.block_bytes == 4096 { 1.0 } else { it.block_bytes as f64 }));
+    let labels = claim.reasons.iter().find_map(|it| match it {
+        Reason::Conclusion(schema::conclusion::Conclusion::Verdicts(verdicts)) => Some(verdicts[0].labels.clone()),
+        _ => None,
+    });
+    assert_eq!(labels.unwrap(), ["against 64 KiB", "against 1 MiB"]);
+}
+
+#[test]
 fn states_fills_and_numbers_of_reads_are_held_against_each_other_where_nothing_else_differs() {
     let both = "block = [\"4 KiB\", \"64 KiB\"]\nstate = [\"cached\", \"cold\"]";
     let claim = "expect = \"lower\"\nwhere = { state = [\"cached\"] }\nthan_where = { state = [\"cold\"] }";
