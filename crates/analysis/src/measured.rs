@@ -133,7 +133,10 @@ impl<'a> Run<'a> {
     pub(crate) fn low_ceiling(&self, workload: Workload) -> Option<(f64, usize)> {
         let all = self.low_ceilings.get_or_init(|| {
             let mut low: BTreeMap<Workload, (f64, usize)> = BTreeMap::new();
-            for cell in self.cells.iter().filter(|it| it.own.storage.is_none()) {
+            // Dense random reads through the page cache come by read-ahead, at the rate of a scan.
+            let testifies =
+                |it: &&Cell| it.own.storage.is_none() && (it.own.workload == Workload::Scan || it.arm().is_direct());
+            for cell in self.cells.iter().filter(testifies) {
                 let Some(share) = cell.reached_of_ceiling(self).filter(|it| *it > CEILING_MOST) else { continue };
                 let most = low.entry(cell.own.workload).or_insert((share, cell.id.cell));
                 if share > most.0 {
@@ -157,16 +160,21 @@ impl<'a> Cell<'a> {
     /// fell, and gives all of a time without a tick to user time (kernel/sched/cputime.c, cputime_adjust): of preads that
     /// spent three quarters of their time in the kernel, processes of 1.2, 4.7, 14 and 42 ms had 12, 42, 69 and 76 % there.
     /// More passes do not help. A JVM has had ticks before its passes.
-    pub(crate) fn is_undivided(&self) -> Option<Unseen> {
-        let cpu = |pass: &Pass| Some(pass.reading("user_ns")? + pass.reading("system_ns")?);
-        let cpu_ns = SortedValues::new(self.passes.iter().filter_map(cpu).collect())?.mean();
+    pub(crate) fn why_undivided(&self) -> Option<Unseen> {
+        let cpu_ns = self.cpu_ns()?;
         let is_short = !self.counts_ticks() && cpu_ns < DIVIDING_TICKS * self.tick_ns;
         is_short.then_some(Unseen::FewTicks { cpu_ns: cpu_ns as u64, tick_ns: self.tick_ns as u64 })
     }
 
+    /// User and system time of a pass together, in the mean.
+    pub(crate) fn cpu_ns(&self) -> Option<f64> {
+        let cpu = |pass: &Pass| Some(pass.reading("user_ns")? + pass.reading("system_ns")?);
+        Some(SortedValues::new(self.passes.iter().filter_map(cpu).collect())?.mean())
+    }
+
     /// A part of its CPU time per block.
     pub(crate) fn part_of_cpu_per_op(&self, name: &str) -> Reading<f64, Reason> {
-        match self.is_undivided() {
+        match self.why_undivided() {
             Some(why) => Reading::unavailable(why),
             None => self.reading_per_op(name, SortedValues::mean),
         }
@@ -328,7 +336,8 @@ impl<'a> Cell<'a> {
     }
 
     fn has_low_ceiling(&self, run: &Run) -> bool {
-        self.own.storage.is_none() && run.low_ceiling(self.own.workload).is_some()
+        let is_low = || run.low_ceiling(self.own.workload).is_some();
+        self.own.storage.is_none() && (is_low() || self.reached_of_ceiling(run).is_some_and(|it| it > CEILING_MOST))
     }
 
     fn reached_of_ceiling(&self, run: &Run) -> Option<f64> {

@@ -212,6 +212,10 @@ pub enum AdviceReason {
         arm: String,
         most: f64,
     },
+    /// The first passes of all other replays took so many times as long at least.
+    AllSlower {
+        times: f64,
+    },
     /// The interval of the best leaves it open.
     Open {
         arm: String,
@@ -463,6 +467,8 @@ pub enum CheckedBy {
     ColdLessCached,
     /// System time; the program has some beside.
     SystemTime,
+    /// User and system time together, where passes are too short for ticks to divide it; the program has some beside.
+    CpuTime,
     /// Minor faults; the program has some beside.
     Faults,
     /// The time that either takes, where the replay takes longer than the whole program.
@@ -474,7 +480,7 @@ impl CheckedBy {
     pub fn is_one_sided(self) -> bool {
         match self {
             CheckedBy::ColdLessCached => false,
-            CheckedBy::SystemTime | CheckedBy::Faults | CheckedBy::Time => true,
+            CheckedBy::SystemTime | CheckedBy::CpuTime | CheckedBy::Faults | CheckedBy::Time => true,
         }
     }
 }

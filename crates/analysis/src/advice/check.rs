@@ -60,7 +60,7 @@ impl Checked {
     }
 
     /// In a state without the device: from what both needed beside time, unless the replay takes longer than the whole program.
-    fn in_memory(run: &Run, cells: [&Cell; 2], least: Times) -> Checked {
+    fn in_memory(run: &Run, cells: [&Cell; 3], least: Times) -> Checked {
         let [program, replay] = least;
         let both = program.middle().zip(replay.middle()).ok_or(Unchecked::NoReading);
         let both = both.map(|(program, replay)| [program.median, replay.median]);
@@ -69,10 +69,19 @@ impl Checked {
         if takes_longer { by_time } else { Checked::by_counts(run, cells) }
     }
 
-    fn by_counts(run: &Run, [program, replay]: [&Cell; 2]) -> Checked {
-        let by = if replay.arm().maps() { CheckedBy::Faults } else { CheckedBy::SystemTime };
+    /// `least`: the replay that looks at the least.
+    fn by_counts(run: &Run, [program, replay, least]: [&Cell; 3]) -> Checked {
+        let is_undivided = [program, replay].iter().any(|it| it.why_undivided().is_some());
+        let by = match replay.arm().maps() {
+            true => CheckedBy::Faults,
+            // Most of a short pass's system time is given to user time.
+            false if is_undivided && program.cpu_ns().is_some() && least.cpu_ns().is_some() => CheckedBy::CpuTime,
+            false => CheckedBy::SystemTime,
+        };
+        let replay = if by == CheckedBy::CpuTime { least } else { replay };
         let of = |cell: &Cell| match by {
             CheckedBy::Faults => cell.count("minor_faults"),
+            CheckedBy::CpuTime => cell.cpu_ns(),
             _ => cell.reading("system_ns", SortedValues::mean).value().copied(),
         };
         let both = of(program).zip(of(replay)).map(|(program, replay)| [program, replay]);
@@ -94,7 +103,7 @@ impl Checked {
     pub(super) fn of(
         state: State,
         run: &Run,
-        cells: [&Cell; 2],
+        cells: [&Cell; 3],
         [times, least]: [Times; 2],
         cached: Option<Times>,
     ) -> Checked {

@@ -288,6 +288,9 @@ fn without_gain(found: &Found, advice: Advice, all: &[Candidate], ruled: Option<
     };
     let gains = |it: &Candidate| measured(it).unwrap_or(it.widest);
     let Some(most) = all.iter().max_by(|a, b| gains(a).ci_high.total_cmp(&gains(b).ci_high)) else {
+        if let Some(times) = least_of_slower(found) {
+            return no_difference(advice, AdviceReason::AllSlower { times });
+        }
         let no_pass = || (AdviceReason::NotMeasured { reason: Reason::NoPass }, found.more_rounds());
         let (because, settles) = uncompared(found, &|_| true).unwrap_or_else(no_pass);
         return open(because, settles);
@@ -333,6 +336,17 @@ fn uncompared(found: &Found, is_meant: &dyn Fn(&Arm) -> bool) -> Option<Open> {
         without.or_else(|| Some((AdviceReason::NotComparable { reason: unlike?.1.clone() }, Settles::Reason)))
     };
     found.views.iter().find_map(of_view)
+}
+
+/// Where all other arms were left out because their first passes were several times slower: how many times at least.
+fn least_of_slower(found: &Found) -> Option<f64> {
+    let times = |it: &Cell| match it.entry.skipped {
+        Some(Skip::SlowerReplay { times }) => Some(times),
+        _ => None,
+    };
+    let all = found.views.iter().flat_map(|it| it.arms.iter().copied().chain(it.unlike.iter().map(|it| it.0)));
+    let all: Option<Vec<f64>> = all.filter(|it| !kind::is_in_advance(it.arm())).map(times).collect();
+    all?.into_iter().reduce(f64::min)
 }
 
 fn why_no_pass(found: &Found, cell: &Cell) -> Reason {

@@ -146,7 +146,7 @@ impl<'r, 'a> Found<'r, 'a> {
     /// Held against the program; where the device is waited for, beside what is usual in memory.
     fn checked(self, usual: Option<&Found>) -> (Self, Option<Checked>) {
         let checked = self.program.as_ref().zip(self.times()).map(|(program, times)| {
-            let cells = [program.now, self.view().recorded];
+            let cells = [program.now, self.view().recorded, self.least().recorded];
             let least = [&program.times, &self.least().times];
             Checked::of(self.start.state, self.run, cells, [times, least], usual.and_then(Found::times))
         });

@@ -112,6 +112,9 @@ fn time_spent(figure: &Figure, cell: &Cell, metric: Metric, names: &[&str]) -> R
         let reason = reasons.filter_map(|it| it.why().cloned()).next();
         return Err(reason.unwrap_or(Unseen::NotObserved.into()));
     }
+    if let Some(why) = cell.why_undivided().filter(|_| metric != Metric::Cpu) {
+        return Err(why.into());
+    }
     let measured = metric::mean_of_times(metric, &passes, cell);
     let mean = measured.estimate.ok_or_else(|| measured.remark.unwrap_or_default())?;
     let scale = 1e-9 * figure.blocks.map_or(1.0, |blocks| blocks as f64);

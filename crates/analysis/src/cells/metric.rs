@@ -294,7 +294,7 @@ fn without_mapping(metric: Metric, cells: &[&Cell]) -> Option<MetricResult> {
 /// A part of CPU times of which it is not known how they divide.
 fn undivided(metric: Metric, cells: &[&Cell]) -> Option<MetricResult> {
     let is_part = matches!(metric, Metric::User | Metric::System);
-    let why = cells.iter().filter(|_| is_part).find_map(|it| it.is_undivided())?;
+    let why = cells.iter().filter(|_| is_part).find_map(|it| it.why_undivided())?;
     Some(MetricResult::none(cells.iter().map(|it| it.passes.len()).min()?, why.into()))
 }
 

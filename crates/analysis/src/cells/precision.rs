@@ -95,6 +95,8 @@ fn claims_are_precise(record: &Record, condition: usize, cell: usize) -> bool {
         };
         let told = claim.ratio.unwrap_or(EXPECTED_RATIO).ln().abs() - MARGIN.ln_1p();
         match claim.metric {
+            // More rounds do not help.
+            Metric::User | Metric::System if cells().any(|it| it.why_undivided().is_some()) => true,
             Metric::User | Metric::System | Metric::Cpu => {
                 estimate.is_some_and(|it| half_width(it) <= (told / 2.0).max(PRECISION))
             }

@@ -97,17 +97,17 @@ fn answer(run: &Run, claim: &Claim) -> ClaimAnswer {
         asked.iter().map(|it| question.outcome(run, it, it.variant == deciding)).collect();
     let decisive: Vec<&AskedCondition> = asked.iter().filter(|it| it.variant == deciding).collect();
     let then = fill_then(run, &decisive);
+    let is_then = |fill: Option<Fill>| then.is_some() && fill == then;
     for of_then in [false, true] {
-        let is_one = |fill: Option<Fill>| (then.is_some() && fill == then) == of_then;
-        let asked: Vec<&AskedCondition> = decisive.iter().copied().filter(|it| is_one(it.fill())).collect();
-        let of_those = outcomes.iter_mut().filter(|it| it.decides && is_one(it.condition.fill()));
+        let asked: Vec<&AskedCondition> = decisive.iter().copied().filter(|it| is_then(it.fill()) == of_then).collect();
+        let of_those = outcomes.iter_mut().filter(|it| it.decides && is_then(it.condition.fill()) == of_then);
         of_those.zip(question::brief(run, &asked)).for_each(|(it, brief)| it.brief = brief);
     }
     let of_variant: Vec<&ClaimOutcome> = outcomes.iter().filter(|it| it.decides).collect();
     let complete = of_variant.iter().all(|it| it.verdict != ClaimVerdict::NotTestableHere);
     let folios = then.map(|then| on_folios(run, &question, &of_variant, then)).unwrap_or_default();
     // Where today's cannot be tested here, those of the study's time are all there is.
-    let on_todays = |it: &ClaimOutcome| then.is_none() || it.condition.fill() != then;
+    let on_todays = |it: &ClaimOutcome| !is_then(it.condition.fill());
     let is_open = |it: &&ClaimOutcome| it.verdict != ClaimVerdict::NotTestableHere || it.only_unmeasured;
     if of_variant.iter().filter(|it| on_todays(it)).any(is_open) {
         outcomes.iter_mut().filter(|it| !on_todays(it)).for_each(|it| it.decides = false);

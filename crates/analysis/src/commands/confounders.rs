@@ -64,6 +64,9 @@ fn threads_at_work(cell: &Cell) -> Option<f64> {
 
 /// In the mean of executions, where the two differ beyond what counting ticks may get wrong.
 fn user_time(baseline: &Cell, arm: &Cell) -> Option<[f64; 2]> {
+    if [baseline, arm].iter().any(|it| it.why_undivided().is_some()) {
+        return None;
+    }
     let pairs: Vec<(f64, f64)> = baseline
         .pairs(arm)
         .into_iter()

@@ -67,8 +67,12 @@ pub(crate) fn all(run: &Run) -> Vec<CommandFinding> {
         // What did other work bounds nothing.
         let comparable = |it: &&Cell| std::ptr::eq(*it, of) || compare(run, of, it).verdict != Verdict::NotComparable;
         let rivals = cells().filter(|it| it.entry.condition == of.entry.condition).filter(comparable);
-        let own =
-            rivals.filter_map(|it| Some((spent(run, it)?.own_ns() / it.passes.len() as f64, it.arm().name.clone())));
+        // All of what few ticks divide may be reading.
+        let own = |it: &Cell| match it.why_undivided() {
+            Some(_) => Some(0.0),
+            None => Some(spent(run, it)?.own_ns() / it.passes.len() as f64),
+        };
+        let own = rivals.filter_map(|it| Some((own(it)?, it.arm().name.clone())));
         own.min_by(|a, b| a.0.total_cmp(&b.0))
     };
     cells().map(|cell| finding(run, cell, least(cell))).collect()
@@ -126,6 +130,9 @@ fn spent(run: &Run, cell: &Cell) -> Option<Spent> {
 }
 
 fn time(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> Reading<CommandTime, Reason> {
+    if let Some(why) = cell.why_undivided() {
+        return Reading::unavailable(why);
+    }
     let (Some(spent), Some((own_ns, whose))) = (spent(run, cell), least) else {
         return Reading::unavailable(Unseen::NoCpuTime);
     };

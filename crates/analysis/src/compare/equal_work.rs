@@ -120,6 +120,9 @@ impl Both<'_, '_> {
     /// That the arms do different things with each byte, and what it costs where that was seen.
     fn per_byte(&self) -> Difference {
         let spent = |cell: &Cell| {
+            if cell.why_undivided().is_some() {
+                return None;
+            }
             let user = cell.reading("user_ns", SortedValues::mean).value().copied()?;
             let ns = user / cell.median_of(|tally| tally.bytes).filter(|&bytes| bytes > 0.0)?;
             (0.005..1e6).contains(&ns).then_some(ns)

@@ -70,7 +70,8 @@ impl ArmCounts {
         let mean = |name| cell.reading(name, SortedValues::mean).value().copied();
         let writes = cell.own.workload.writes();
         let cpu = mean("system_ns").zip(mean("user_ns"));
-        let system_share = cpu.filter(|_| cell.is_undivided().is_none()).map(|(system, user)| system / (system + user));
+        let system_share =
+            cpu.filter(|_| cell.why_undivided().is_none()).map(|(system, user)| system / (system + user));
         ArmCounts {
             calls: cell.count("read_calls"),
             call_bytes: cell.count("read_call_bytes"),

@@ -196,6 +196,20 @@ fn is_same(one: &Asked, other: &Asked) -> bool {
         && (one.of == Of::Study || (&one.title, &one.claim) == (&other.title, &other.claim))
 }
 
+/// Whether a part found under each of its conditions what the whole found there; or, of one that the whole calls otherwise, what it
+/// found somewhere.
+fn agrees(part: &ClaimFinding, whole: &ClaimFinding) -> bool {
+    let decided = |of: &ClaimFinding| -> Vec<(String, ClaimVerdict)> {
+        let rows = of.measured.iter().filter(|it| it.decides && it.verdict.is_decided());
+        rows.map(|it| (it.condition.clone(), it.verdict)).collect()
+    };
+    let whole = decided(whole);
+    decided(part).into_iter().all(|(condition, verdict)| match whole.iter().find(|it| it.0 == condition) {
+        Some(there) => there.1 == verdict,
+        None => whole.iter().any(|it| it.1 == verdict),
+    })
+}
+
 /// The answer of a claim that counts, with what must be known of a later one: that it contradicts, or else the newest.
 fn counted(mut answers: Vec<Entered>) -> Option<LedgerEntry> {
     answers.sort_by(|a, b| a.rank.cmp(&b.rank));
@@ -207,10 +221,7 @@ fn counted(mut answers: Vec<Entered>) -> Option<LedgerEntry> {
                 (_, ClaimVerdict::Undecided) => Later::Undecided,
                 (ClaimVerdict::Undecided, _) => Later::PartialDecides,
                 (whole, part) if part == whole => Later::PartialAgrees,
-                // A part may be of conditions in which the whole saw that, too.
-                (_, part) if counts.claim.measured.iter().any(|it| it.decides && it.verdict == part) => {
-                    Later::PartialAgrees
-                }
+                _ if agrees(&it.claim, &counts.claim) => Later::PartialAgrees,
                 _ => Later::PartialContradicts,
             };
             LaterRun { run: it.run, when: it.when, verdict: it.claim.verdict, reasons: it.claim.reasons, why }

@@ -769,6 +769,40 @@ fn nothing_is_kept_because_of_an_arm_that_a_rule_speaks_for_and_that_was_not_mea
 }
 
 #[test]
+fn where_all_others_were_left_out_as_slower_nothing_gains() {
+    let mut record = mapped_points().lab().record;
+    let is_other = |it: &record::Cell| !it.arm.is_command() && !it.baseline && !it.control;
+    let others: Vec<usize> = (0..record.cells.len()).filter(|it| is_other(&record.cells[*it])).collect();
+    record.samples.retain(|it| !others.contains(&it.cell));
+    for (cell, times) in others.into_iter().zip([7.0, 3.5].into_iter().cycle()) {
+        record.cells[cell].skipped = Some(Skip::SlowerReplay { times });
+    }
+    let cold = analysis::analyze(&record).advice[0].clone();
+    assert_eq!(cold.verdict, AdviceVerdict::NoDifference, "{:?}", cold.because);
+    assert!(matches!(cold.because[..], [AdviceReason::AllSlower { times }] if times >= 3.5), "{:?}", cold.because);
+}
+
+#[test]
+fn passes_too_short_for_ticks_are_checked_by_all_of_their_processor_time() {
+    let mut plan = cached_points();
+    plan.switch = Some(([100.0, 5.6], maps()));
+    let by = |user_ms: [f64; 2]| {
+        let mut record = plan.lab().record;
+        for sample in &mut record.samples {
+            let is_command = record.cells[sample.cell].arm.is_command();
+            let user = user_ms[usize::from(!is_command)] * 1e6;
+            sample.readings.insert("user_ns".into(), Reading::Value(user));
+            sample.readings.insert("system_ns".into(), Reading::Value(0.5e6));
+        }
+        let check = analysis::analyze(&record).advice_self_check[1].clone();
+        (check.by, check.passed)
+    };
+    assert_eq!(by([4.0, 3.0]), (CheckedBy::CpuTime, true));
+    assert_eq!(by([3.0, 6.0]), (CheckedBy::CpuTime, false));
+    assert_eq!(by([90.0, 60.0]).0, CheckedBy::SystemTime);
+}
+
+#[test]
 fn nothing_is_kept_because_of_an_arm_that_a_rule_speaks_for_and_that_did_other_work() {
     let mut plan = mapped_points();
     plan.replays = vec![("mmap", [77.0, 0.4]), ("mmap+random", [29.0, 0.4]), ("mmap+sequential", [77.0, 0.4])];

@@ -88,7 +88,7 @@ pub(crate) fn why(claim: &ClaimFinding) -> String {
         format!("{size}{whose}: {}", with_reason(it.verdict, &it.reasons))
     };
     // What is the claim's own verdict is not said twice.
-    let own = |it: &&ClaimOnFolios| !it.then && it.verdict == claim.verdict && it.reasons == claim.reasons;
+    let own = |it: &&ClaimOnFolios| it.verdict == claim.verdict && it.reasons == claim.reasons;
     let folios: Vec<String> = claim.folios.iter().filter(|it| !own(it)).map(on).collect();
     [reason(claim.verdict, &claim.reasons)].into_iter().chain(folios).collect::<Vec<String>>().join("; ")
 }

@@ -58,6 +58,9 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         AdviceReason::SmallShare { share } => {
             format!("at most {} of the program's time goes to the file", percent(*share))
         }
+        AdviceReason::AllSlower { times: least } => {
+            format!("the first pass of every other method took at least {} as long", times(*least))
+        }
         AdviceReason::BestGains { most, .. } if *most <= 1.0 => {
             "no method is faster that takes the accesses one by one".into()
         }
@@ -345,6 +348,7 @@ pub(crate) fn self_check(of: &AdviceSelfCheck) -> String {
     let by = match of.by {
         CheckedBy::ColdLessCached => "what it takes longer than cached",
         CheckedBy::SystemTime => "system time",
+        CheckedBy::CpuTime => "CPU time",
         CheckedBy::Faults => "page faults",
         CheckedBy::Time => "time",
     };

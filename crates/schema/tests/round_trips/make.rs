@@ -557,6 +557,7 @@ makes! {
             ReplayAlone,
             SmallShare { share },
             BestGains { arm, most },
+            AllSlower { times },
             Open { arm, ci_low, ci_high },
             WithinNoise { arm, ci_low, ci_high, times },
             TooFewRounds { rounds, least },
@@ -592,7 +593,7 @@ makes! {
             MoreWaits { share, slower },
             TouchedWhole { files }, OpenedAgain { opens, files },
         }
-        CheckedBy { ColdLessCached, SystemTime, Faults, Time }
+        CheckedBy { ColdLessCached, SystemTime, CpuTime, Faults, Time }
         Caution {
             Descriptors { arms, descriptors },
             LittleFromDevice { share },

@@ -165,7 +165,8 @@ fn reads<'r>(record: &'r Record, findings: &Findings, lines: &[&'r MapLine]) -> 
     let of_lines =
         findings.comparisons.iter().filter(|it| lines.iter().any(|line| of_job(line) && line.id == it.id.condition));
     let jobs: Vec<u64> = of_lines.filter_map(|it| Some(it.confirmed.as_ref()?.ops)).collect();
-    let job = between(jobs.iter().copied()).map(|ops| format!("a pass of them at the size of the job (†) makes {ops}"));
+    let job = between(jobs.iter().copied())
+        .map(|ops| format!("a pass of random reads at the size of the job (†) makes {ops}"));
     let rounds = reads_of_rounds(record, lines.iter().copied().filter(|it| !of_job(it)));
     let all: Vec<String> = [rounds, job].into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))

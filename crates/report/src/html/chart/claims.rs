@@ -40,7 +40,9 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
             Expect::Higher => true,
             Expect::Same | Expect::AtMost(_) | Expect::AtLeast(_) => return None,
         };
-        let variant = claim.measured.iter().find(|it| it.decides).map(|it| it.variant);
+        let corrected = |it: &&ClaimMeasured| it.decides || it.variant == Some(Variant::Corrected);
+        let variant = claim.measured.iter().find(|it| it.decides).or(claim.measured.iter().find(corrected));
+        let variant = variant.map(|it| it.variant);
         let is_drawn = |it: &ClaimMeasured| Some(it.variant) == variant;
         let measured: Vec<(&ClaimMeasured, Estimate)> = claim
             .measured
