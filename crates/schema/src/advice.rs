@@ -212,6 +212,10 @@ pub enum AdviceReason {
         arm: String,
         most: f64,
     },
+    /// In a state with all pages in memory an execution has so much from the device, and its replay has not.
+    FromDevice {
+        bytes: f64,
+    },
     /// The first passes of all other replays took so many times as long at least.
     AllSlower {
         times: f64,
@@ -365,6 +369,12 @@ pub enum How {
         depth: u32,
     },
     Direct,
+    /// What the program gives now and the arm does not.
+    NoPopulate,
+    NoWillNeed,
+    NoDirect,
+    /// All of these.
+    All(Vec<How>),
     /// As the arm does it.
     AsTheArm,
 }

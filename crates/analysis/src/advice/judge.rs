@@ -402,7 +402,10 @@ fn is_known(found: &Found) -> Result<(), Open> {
     if seen.is_none() && advised.given {
         return Err((AdviceReason::Unwatched, Settles::Reason));
     }
-    Ok(())
+    match found.more_from_device() {
+        Some(bytes) => Err((AdviceReason::FromDevice { bytes }, Settles::Switch)),
+        None => Ok(()),
+    }
 }
 
 /// Why accesses may be missing that no count has.

@@ -40,19 +40,50 @@ pub(crate) fn effort(recorded: &Arm, arm: &Arm) -> Effort {
     match () {
         () if is_in_advance(arm) => Effort::E3,
         () if recorded.method == arm.method => Effort::E1,
+        // Opened otherwise, and read by the same call.
+        () if recorded.is_direct() && !arm.maps() => Effort::E1,
         // The program goes on reading as it does, out of the buffer.
         () if buffer_kib(arm).is_some() && !recorded.maps() => Effort::E1,
         () => Effort::E2,
     }
 }
 
+/// What the program does now and the arm does not is to be left out, too: a mapping that is populated is filled whatever advice
+/// follows.
 pub(crate) fn how(recorded: &Arm, arm: &Arm) -> How {
+    let to = change(recorded, arm);
+    let is_willneed = |it: &Arm| is_advised(it, "willneed");
+    let is_populated = |it: &Arm| !matches!(it.word("populate"), "" | "no");
+    let is_alike = recorded.maps() == arm.maps();
+    let left_out = [
+        (is_alike && is_populated(recorded) && !is_populated(arm), How::NoPopulate),
+        (is_alike && is_willneed(recorded) && !is_willneed(arm), How::NoWillNeed),
+        (!arm.maps() && recorded.is_direct() && !arm.is_direct(), How::NoDirect),
+    ];
+    // These say it themselves, or are what a program does without it.
+    let is_said = matches!(to, How::PlainMapping | How::PlainReads) || (to == How::Pread && recorded.is_direct());
+    let mut all: Vec<How> = left_out.into_iter().filter(|it| it.0).map(|it| it.1).collect();
+    match &all[..] {
+        [] => return to,
+        [How::NoDirect] if is_said => return How::NoDirect,
+        _ if is_said => return to,
+        _ => all.push(to),
+    }
+    How::All(all)
+}
+
+fn change(recorded: &Arm, arm: &Arm) -> How {
     if let Some(depth) = arm.number("queue_depth") {
         return How::InFlight { depth };
     }
     if let Some(kib) = buffer_kib(arm) {
         return How::LargerBuffer { kib };
     }
+    let fadvise = match () {
+        () if is_advised(arm, "random") => Some(How::FadviseRandom),
+        () if is_advised(arm, "sequential") => Some(How::FadviseSequential),
+        () => None,
+    };
     match arm.maps() {
         _ if arm.is_direct() => How::Direct,
         true if is_advised(arm, "random") => How::MadviseRandom,
@@ -62,12 +93,13 @@ pub(crate) fn how(recorded: &Arm, arm: &Arm) -> How {
         true if !is_plain(arm) => How::AsTheArm,
         true if recorded.maps() => How::PlainMapping,
         true => How::Mapping,
-        // That takes two lines.
-        false if recorded.maps() && !is_plain(arm) => How::AsTheArm,
-        false if is_advised(arm, "random") => How::FadviseRandom,
-        false if is_advised(arm, "sequential") => How::FadviseSequential,
-        false if recorded.method == arm.method => How::PlainReads,
-        false => How::Pread,
+        false if recorded.maps() && is_plain(arm) => How::Pread,
+        false if recorded.maps() => fadvise.map_or(How::AsTheArm, |it| How::All(vec![How::Pread, it])),
+        false => match fadvise {
+            Some(fadvise) => fadvise,
+            None if recorded.method == arm.method => How::PlainReads,
+            None => How::Pread,
+        },
     }
 }
 
@@ -214,11 +246,27 @@ mod tests {
         assert_eq!(how("pread", "pread+random"), How::FadviseRandom);
         assert_eq!(how("read", "read+sequential"), How::FadviseSequential);
         assert_eq!(how("pread+sequential", "pread"), How::PlainReads);
-        assert_eq!(how("mmap", "pread+random"), How::AsTheArm);
+        assert_eq!(how("mmap", "pread+random"), How::All(vec![How::Pread, How::FadviseRandom]));
         assert_eq!(how("read", "pread+buffer_kib=128"), How::LargerBuffer { kib: 128 });
         assert_eq!(how("mmap", "pread+buffer_kib=128"), How::LargerBuffer { kib: 128 });
         assert_eq!(how("pread", "uring+queue_depth=8"), How::InFlight { depth: 8 });
         assert_eq!(how("pread", "direct"), How::Direct);
+    }
+
+    /// A mapping that is populated is full before any advice; O_DIRECT goes around the page cache under every call.
+    #[test]
+    fn what_would_undo_a_change_is_left_out_with_it() {
+        let how = |from: &str, to: &str| how(&arm(from), &arm(to));
+        assert_eq!(how("mmap+map-populate", "mmap+random"), How::All(vec![How::NoPopulate, How::MadviseRandom]));
+        assert_eq!(how("mmap+willneed", "mmap+random"), How::All(vec![How::NoWillNeed, How::MadviseRandom]));
+        assert_eq!(how("mmap+willneed", "mmap"), How::PlainMapping);
+        assert_eq!(how("mmap+map-populate", "pread"), How::Pread);
+        assert_eq!(how("pread+willneed", "pread+random"), How::All(vec![How::NoWillNeed, How::FadviseRandom]));
+        assert_eq!(how("direct", "pread"), How::NoDirect);
+        assert_eq!(how("direct", "pread+random"), How::All(vec![How::NoDirect, How::FadviseRandom]));
+        assert_eq!(how("direct", "mmap"), How::Mapping);
+        assert_eq!(effort(&arm("direct"), &arm("pread")), Effort::E1);
+        assert_eq!(effort(&arm("direct"), &arm("mmap")), Effort::E2);
     }
 
     #[test]

@@ -78,6 +78,9 @@ struct Program<'r, 'a> {
     switches: Vec<&'r Cell<'a>>,
 }
 
+/// More than this share of the accesses' bytes from the device is no other file that a program reads once.
+const FROM_DEVICE: f64 = 0.1;
+
 /// What the program takes where nothing waits for the device, and the replay of what it did.
 #[derive(Clone, Copy)]
 struct InMemory {
@@ -91,6 +94,9 @@ struct InMemory {
 
 impl InMemory {
     fn of(cached: &Found, most_share: Option<f64>) -> Option<InMemory> {
+        if cached.more_from_device().is_some() {
+            return None;
+        }
         let (replay, least) = (cached.view().times.middle()?, cached.least().times.middle()?);
         let program = cached.program_ns()?;
         let most_ns = (most_share? * program.ci_high).max(least.ci_high);
@@ -202,6 +208,17 @@ impl<'r, 'a> Found<'r, 'a> {
             Reading::Value(time) => Some(time.reading_at_most),
             Reading::Unavailable { .. } => None,
         }
+    }
+
+    /// What the program has from the device where its pages are in memory, more than its replay, if that is much: it reads with
+    /// O_DIRECT what the replay reads through the page cache, or evicts its file.
+    fn more_from_device(&self) -> Option<f64> {
+        if self.start.state.waits_for_device() {
+            return None;
+        }
+        let of = |cell: &Cell| cell.count("device_read_bytes");
+        let more = of(self.program.as_ref()?.now)? - of(self.view().recorded)?;
+        (more > FROM_DEVICE * self.advised.pattern.bytes as f64).then_some(more)
     }
 
     /// As `share`, by the replay alone. One that takes a little longer than the program is all of it.

@@ -769,6 +769,27 @@ fn nothing_is_kept_because_of_an_arm_that_a_rule_speaks_for_and_that_was_not_mea
 }
 
 #[test]
+fn a_program_that_reads_the_device_although_all_is_in_memory_is_not_its_replay() {
+    let with = |program_bytes: f64| {
+        let mut record = cached_points().lab().record;
+        for sample in &mut record.samples {
+            let cell = &record.cells[sample.cell];
+            let bytes = if cell.arm.is_command() { program_bytes } else { 0.0 };
+            if record.conditions[cell.condition].state == State::Cached {
+                sample.readings.insert("device_read_bytes".into(), Reading::Value(bytes));
+            }
+        }
+        analysis::analyze(&record).advice[1].clone()
+    };
+    let reached = cached_points().pattern.bytes as f64;
+    let little = with(0.05 * reached);
+    assert!(!little.because.iter().any(|it| matches!(it, AdviceReason::FromDevice { .. })), "{:?}", little.because);
+    let much = with(0.5 * reached);
+    assert!(matches!(much.because[..], [AdviceReason::FromDevice { .. }]), "{:?}", much.because);
+    assert_eq!((much.verdict, much.share, much.faster_at_most), (AdviceVerdict::Unknown, None, None));
+}
+
+#[test]
 fn where_all_others_were_left_out_as_slower_nothing_gains() {
     let mut record = mapped_points().lab().record;
     let is_other = |it: &record::Cell| !it.arm.is_command() && !it.baseline && !it.control;

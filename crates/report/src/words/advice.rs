@@ -58,6 +58,11 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         AdviceReason::SmallShare { share } => {
             format!("at most {} of the program's time goes to the file", percent(*share))
         }
+        AdviceReason::FromDevice { bytes } => format!(
+            "all pages are in memory, and it reads {} from the device all the same, by O_DIRECT or because it evicts them, which a \
+             replay does not",
+            size(*bytes)
+        ),
         AdviceReason::AllSlower { times: least } => {
             format!("the first pass of every other method took at least {} as long", times(*least))
         }
@@ -200,6 +205,10 @@ pub fn how(of: &How) -> String {
         How::PlainReads => "leave posix_fadvise out".into(),
         How::InFlight { depth } => format!("keep up to {depth} reads in flight, with io_uring or threads"),
         How::Direct => "open it with O_DIRECT, with aligned buffers and a cache of your own".into(),
+        How::NoPopulate => "without MAP_POPULATE or MADV_POPULATE_READ".into(),
+        How::NoWillNeed => "without the advice WILLNEED".into(),
+        How::NoDirect => "open it without O_DIRECT".into(),
+        How::All(changes) => changes.iter().map(how).collect::<Vec<String>>().join("; "),
         How::AsTheArm => "as the arm does it".into(),
     }
 }

@@ -558,6 +558,7 @@ makes! {
             SmallShare { share },
             BestGains { arm, most },
             AllSlower { times },
+            FromDevice { bytes },
             Open { arm, ci_low, ci_high },
             WithinNoise { arm, ci_low, ci_high, times },
             TooFewRounds { rounds, least },
@@ -586,7 +587,7 @@ makes! {
         Unchecked { NeedsBothStates, NoColdTime, NoReading, TooCoarse }
         How {
             Switch { line }, MadviseRandom, MadviseSequential, MadviseWillNeed, Populate, PlainMapping, Pread, ReadWhole, Mapping,
-            FadviseRandom, FadviseSequential, LargerBuffer { kib }, PlainReads, InFlight { depth }, Direct, AsTheArm,
+            FadviseRandom, FadviseSequential, LargerBuffer { kib }, PlainReads, InFlight { depth }, Direct, NoPopulate, NoWillNeed, NoDirect, All(changes), AsTheArm,
         }
         AdviceCaveat {
             TowardsMapping, TowardsCalls, ThisMachine, WholePages, OneSidedCheck, Incomplete { coverage }, SwitchApart, Threads { threads },
