@@ -140,6 +140,19 @@ fn how_much_faster_another_way_makes_it_is_a_number_only_where_one_copies_and_on
 }
 
 #[test]
+fn the_user_time_of_executions_too_short_for_ticks_bounds_nothing() {
+    let short = |pass: &mut Pass| {
+        pass.reads("user_ns", 3e6).reads("system_ns", 1e6);
+    };
+    let of = |lab: &Lab| lab.analyze().commands.into_iter().map(|it| it.time).collect::<Vec<_>>();
+    let both = of(&commands([&short, &short]));
+    assert!(both.iter().all(|it| it.value().is_none()), "{both:?}");
+    // Nor does it bound the other one, whose own work may be as little as that.
+    let [Reading::Value(long), Reading::Unavailable { .. }] = &of(&commands([&same, &short]))[..] else { panic!() };
+    assert_eq!(long.reading_at_most, 1.0);
+}
+
+#[test]
 fn user_time_is_as_coarse_as_the_ticks_of_the_machine() {
     let bound = |tick_ns: u64| {
         let mut lab = commands([&same, &same]);

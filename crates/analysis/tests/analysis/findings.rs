@@ -123,6 +123,23 @@ fn random_reads_of_4_kib_are_held_against_the_ceiling_of_such_reads() {
     assert_eq!(findings.cells[1].ceiling_share, None);
 }
 
+/// So dense that read-ahead brings them at the rate of a scan.
+#[test]
+fn random_reads_through_the_page_cache_show_no_ceiling_to_be_too_low() {
+    let seen = |arm: &str| {
+        let reads = |_: u32, pass: &mut Pass| {
+            pass.reads("device_read_bytes", 64.0 * MIB as f64);
+        };
+        // Of a ceiling of 100,000 a second: 2.0 and 0.5.
+        let lab = Lab::duel_with(random("4 KiB", State::Cold), (arm, 5_000.0), reads, ("pread", 20_000.0), reads);
+        let findings = lab.analyze();
+        let is_low = findings.warnings.iter().any(|it| matches!(it, Warning::LowCeiling { .. }));
+        (is_low, [0, 1].map(|it: usize| findings.cells[it].ceiling_share.is_some()))
+    };
+    assert_eq!(seen("mmap"), (false, [false, true]));
+    assert_eq!(seen("direct"), (true, [false, false]));
+}
+
 #[test]
 fn random_reads_that_meet_cached_pages_or_read_ahead_are_not_taken_for_requests_of_4_kib() {
     let share = |reached: u64, device_pages: u64| {
