@@ -211,7 +211,10 @@ fn an_imported_record_is_found_by_its_id_and_answers_for_its_own_machine_alone()
     assert_eq!(ids(&["--machine", &THEIRS[..8]]), [id]);
     let cells = history(&sandbox, &["--cell=native/mmap scan"]).cells;
     assert!(!cells.is_empty() && cells.iter().all(|it| it.run == own), "{cells:?}");
-    sandbox.run(&["history"]).expect(0).shows(&["1 run in", "1 of another machine, with --machine all"]);
+    sandbox
+        .run(&["history"])
+        .expect(0)
+        .shows(&["1 run in", "1 of a machine that was not asked for, with --machine all"]);
     sandbox.run(&["history", "--machine=all"]).expect(0).shows(&["field fedcba98, imported"]);
 }
 

@@ -366,7 +366,7 @@ fn a_command_that_reads_none_of_the_files_and_one_that_cannot_be_started_are_ref
     }
     unread.refused(1, &["neither read nor mapped"]);
     record(&["--", "/no/such/program"]).refused(1, &["/no/such/program", "cannot be started"]);
-    record(&["--file", "/no/such/file", "--", "true"]).refused(2, &["/no/such/file"]);
+    record(&["--file", "/no/such/file", "--", "true"]).refused(1, &["/no/such/file"]);
     record(&["--exact-budget=9s", "--", "true"]).expect(2).says(&["--file"]);
     record(&[]).expect(2).says(&["COMMAND"]);
     assert_eq!(sandbox.left(), ["a"]);

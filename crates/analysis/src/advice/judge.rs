@@ -420,8 +420,12 @@ fn not_seen(rings: u64, incomplete: &[String]) -> Option<AdviceReason> {
 fn is_checked(found: &Found, checked: Option<&Checked>) -> Result<(), Open> {
     let Some(checked) = checked else { return Err((AdviceReason::RanOnce, Settles::WithoutOnce)) };
     let settles = |why: &Unchecked| match why {
-        // Both are measured always, and there was no time for one.
-        Unchecked::NeedsBothStates => Settles::LargerBudget,
+        // Both are measured always: there was no time for one, or its passes do not count.
+        Unchecked::NeedsBothStates => {
+            let is_lost =
+                |it: &Cell| !it.own.state.waits_for_device() && it.passes.is_empty() && !it.invalid.is_empty();
+            if found.run.cells.iter().any(is_lost) { Settles::Reason } else { Settles::LargerBudget }
+        }
         Unchecked::TooCoarse => found.more_rounds(),
         Unchecked::NoColdTime => Settles::Switch,
         Unchecked::NoReading => Settles::Reason,

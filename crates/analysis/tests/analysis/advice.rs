@@ -1015,6 +1015,14 @@ fn one_state_alone_cannot_be_checked_cold() {
     let findings = analysis::analyze(&record);
     assert_eq!(findings.advice[0].because, [AdviceReason::NotChecked { why: Unchecked::NeedsBothStates }]);
     assert_eq!(findings.advice[0].settles, Some(Settles::LargerBudget));
+    // Its passes were made, and do not count.
+    let mut lost = mapped_points().lab().record;
+    for sample in &mut lost.samples {
+        if !is_cold(&lost.conditions[lost.cells[sample.cell].condition]) {
+            sample.outcome = Outcome::Invalid { reason: String::from("pages left").into() };
+        }
+    }
+    assert_eq!(analysis::analyze(&lost).advice[0].settles, Some(Settles::Reason));
     // The other was asked for, and the budget ended before it.
     record.advised.as_mut().unwrap().states.push(State::Cached);
     assert_eq!(analysis::analyze(&record).advice[0].settles, Some(Settles::LargerBudget));
