@@ -5,8 +5,7 @@ use schema::{
     reason::Reason,
 };
 
-/// Differences below this do not matter for choosing a method.
-pub(crate) const MARGIN: f64 = 0.05;
+pub(crate) use schema::findings::MARGIN;
 
 /// With fewer rounds nothing is decided: four of four rounds go the same way by chance once in eight times.
 pub(crate) const LEAST_PAIRS: u32 = 5;

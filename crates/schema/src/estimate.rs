@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::reading::Value;
 
+/// Differences below this share do not matter for choosing a method (docs/METHODOLOGY.md).
+pub const MARGIN: f64 = 0.05;
+
 /// A median with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {

@@ -21,7 +21,7 @@ use crate::{
 
 pub use crate::{
     conclusion::ClaimVerdict,
-    estimate::{AnswerOf, Estimate, Verdict},
+    estimate::{AnswerOf, Estimate, MARGIN, Verdict},
     noise::{NoiseFloor, StateNoise},
 };
 

@@ -1,6 +1,9 @@
 //! What to take when in doubt, and what that can lose.
 
-use schema::answer::{Choice, Loss};
+use schema::{
+    answer::{Choice, Loss},
+    findings::MARGIN,
+};
 
 use super::{
     field::{times, times_at_most},
@@ -10,9 +13,6 @@ use crate::{contents::map, layout::words::counted, words::UNCONFIRMED};
 
 /// What is so many times slower than the plain way is said beside the fastest.
 const FAR: f64 = 3.0;
-
-/// Less than so many times is no difference.
-const MARGIN: f64 = 1.05;
 
 impl Words<'_> {
     /// Each choice with the most that it can lose, the one that can lose least first.
@@ -65,7 +65,7 @@ impl Words<'_> {
     /// place where that is another one.
     fn than_plain(&self, choice: &Choice) -> (String, Option<String>) {
         // Nor is what is no difference a loss.
-        let loss = |it: &&Loss| it.than_baseline.filter(|times| *times > MARGIN && !it.at_most);
+        let loss = |it: &&Loss| it.than_baseline.filter(|times| *times > 1.0 + MARGIN && !it.at_most);
         let most = choice.losses.iter().filter(|it| loss(it).is_some()).max_by(|a, b| {
             let [a, b] = [a, b].map(|it| loss(it).unwrap_or(1.0));
             a.total_cmp(&b)

@@ -4,7 +4,7 @@
 use schema::{
     Findings, Record,
     experiment::{Expect, Variant},
-    findings::{ClaimFinding, ClaimMeasured, Estimate},
+    findings::{ClaimFinding, ClaimMeasured, Estimate, MARGIN},
 };
 
 use super::Chart;
@@ -24,9 +24,6 @@ pub(super) const CHART: Chart = Chart {
     about: "Each row is a claim. Right of the grey band it holds, within it there is no difference, left of it the claim is reversed, unless it is undecided: the table has the verdicts. One circle with its 95 % interval for each condition, grey on folios of the study's time, which do not decide. A square is the published ratio.",
     draw,
 };
-
-/// What differs by less is the same.
-const MARGIN: f64 = 1.05;
 
 fn draw(record: &Record, findings: &Findings) -> Drawn {
     if findings.claims.is_empty() {
@@ -97,7 +94,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
             series: series
                 .map(|(name, look, points)| Series { name: name.into(), look, kind: Kind::Dots, points })
                 .collect(),
-            guides: vec![Guide::Band(1.0 / MARGIN, MARGIN), Guide::Line(1.0)],
+            guides: vec![Guide::Band(1.0 / (1.0 + MARGIN), 1.0 + MARGIN), Guide::Line(1.0)],
         }],
         table: table(&rows),
     }])
