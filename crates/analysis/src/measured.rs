@@ -43,8 +43,8 @@ pub(crate) struct Run<'a> {
     /// Worked out once, by `compare::noise`.
     pub(crate) floors: OnceCell<Vec<StateNoise>>,
     pub(crate) floors_by_kind: OnceCell<Vec<(NoiseKind, NoiseFloor)>>,
-    /// Worked out once, by `low_ceiling`.
-    pub(crate) low_ceilings: OnceCell<BTreeMap<Workload, (f64, usize)>>,
+    /// Worked out once, by `above_ceiling`.
+    pub(crate) above_ceiling: OnceCell<BTreeMap<usize, f64>>,
 }
 
 /// One arm under one condition, with its passes in the order of their rounds.
@@ -96,7 +96,7 @@ impl<'a> Run<'a> {
             labels: Labels::of(record),
             floors: OnceCell::new(),
             floors_by_kind: OnceCell::new(),
-            low_ceilings: OnceCell::new(),
+            above_ceiling: OnceCell::new(),
         }
     }
 
@@ -128,24 +128,23 @@ impl<'a> Run<'a> {
         self.record.environment.page_bytes.max(1)
     }
 
-    /// The cell that read by far more of the device than its ceiling for such reads, and how many times as much: the ceiling
-    /// was measured too low, as beside a cache of the host, and nothing is a share of it.
+    /// The cells that read much faster than the device's ceiling for such reads, and how many times as fast. One that is
+    /// throttled has a ceiling of its own.
+    fn above_ceiling(&self) -> &BTreeMap<usize, f64> {
+        self.above_ceiling.get_or_init(|| {
+            let unthrottled = self.cells.iter().filter(|it| it.own.storage.is_none());
+            let reached = unthrottled.filter_map(|it| Some((it.id.cell, it.reached_of_ceiling(self)?)));
+            reached.filter(|it| it.1 > CEILING_MOST).collect()
+        })
+    }
+
+    /// How many times the ceiling for such reads was reached, and by which cell, where that shows that it was measured too low,
+    /// as beside a cache of the host: nothing is a share of it. Dense random reads through the page cache show nothing, because
+    /// they come by read-ahead, at the rate of a scan.
     pub(crate) fn low_ceiling(&self, workload: Workload) -> Option<(f64, usize)> {
-        let all = self.low_ceilings.get_or_init(|| {
-            let mut low: BTreeMap<Workload, (f64, usize)> = BTreeMap::new();
-            // Dense random reads through the page cache come by read-ahead, at the rate of a scan.
-            let testifies =
-                |it: &&Cell| it.own.storage.is_none() && (it.own.workload == Workload::Scan || it.arm().is_direct());
-            for cell in self.cells.iter().filter(testifies) {
-                let Some(share) = cell.reached_of_ceiling(self).filter(|it| *it > CEILING_MOST) else { continue };
-                let most = low.entry(cell.own.workload).or_insert((share, cell.id.cell));
-                if share > most.0 {
-                    *most = (share, cell.id.cell);
-                }
-            }
-            low
-        });
-        all.get(&workload).copied()
+        let shows = |it: &&Cell| it.own.workload == workload && (workload == Workload::Scan || it.arm().is_direct());
+        let reached = |it: &Cell| Some((*self.above_ceiling().get(&it.id.cell)?, it.id.cell));
+        self.cells.iter().filter(shows).filter_map(reached).max_by(|a, b| a.0.total_cmp(&b.0))
     }
 }
 
@@ -337,7 +336,7 @@ impl<'a> Cell<'a> {
 
     fn has_low_ceiling(&self, run: &Run) -> bool {
         let is_low = || run.low_ceiling(self.own.workload).is_some();
-        self.own.storage.is_none() && (is_low() || self.reached_of_ceiling(run).is_some_and(|it| it > CEILING_MOST))
+        self.own.storage.is_none() && (run.above_ceiling().contains_key(&self.id.cell) || is_low())
     }
 
     fn reached_of_ceiling(&self, run: &Run) -> Option<f64> {
@@ -355,7 +354,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// The same of one of its passes.
+    /// As `ceiling_share`, of one of its passes.
     pub(crate) fn ceiling_share_of(&self, run: &Run, pass: &Pass) -> Option<f64> {
         self.pass_of_ceiling(run, pass).filter(|_| !self.has_low_ceiling(run))
     }
