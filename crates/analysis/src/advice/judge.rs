@@ -171,8 +171,8 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     let recorded = found.recorded();
     let known = is_known(found);
     // What the replay of a part of its accesses takes bounds nothing, and what takes longer than the program is no share of it.
-    let is_part = !checked.is_some_and(Checked::takes_longer);
-    let share = found.share().filter(|_| known.is_ok() && is_part);
+    let takes_longer = checked.is_some_and(Checked::takes_longer);
+    let share = found.share().filter(|_| known.is_ok() && !takes_longer);
     // There is no more than that to gain.
     let most_share = found.most_share(checked, commands).filter(|_| known.is_ok());
     let bounded = most_share.filter(|it| *it < ALL);

@@ -18,9 +18,14 @@ pub(crate) fn is_in_advance(arm: &Arm) -> bool {
     arm.is_direct() || arm.number("queue_depth").is_some()
 }
 
+/// Its page table is filled before pages are touched.
+fn fills_table(arm: &Arm) -> bool {
+    !matches!(arm.word("populate"), "" | "no")
+}
+
 /// Its pages are brought in before they are touched.
 pub(crate) fn populates(arm: &Arm) -> bool {
-    !matches!(arm.word("populate"), "" | "no") || arm.word("advice") == "willneed"
+    fills_table(arm) || is_advised(arm, "willneed")
 }
 
 pub(crate) fn is_advised(arm: &Arm, advice: &str) -> bool {
@@ -52,23 +57,21 @@ pub(crate) fn effort(recorded: &Arm, arm: &Arm) -> Effort {
 /// follows.
 pub(crate) fn how(recorded: &Arm, arm: &Arm) -> How {
     let to = change(recorded, arm);
-    let is_willneed = |it: &Arm| is_advised(it, "willneed");
-    let is_populated = |it: &Arm| !matches!(it.word("populate"), "" | "no");
-    let is_alike = recorded.maps() == arm.maps();
-    let left_out = [
-        (is_alike && is_populated(recorded) && !is_populated(arm), How::NoPopulate),
-        (is_alike && is_willneed(recorded) && !is_willneed(arm), How::NoWillNeed),
-        (!arm.maps() && recorded.is_direct() && !arm.is_direct(), How::NoDirect),
-    ];
-    // These say it themselves, or are what a program does without it.
-    let is_said = matches!(to, How::PlainMapping | How::PlainReads) || (to == How::Pread && recorded.is_direct());
-    let mut all: Vec<How> = left_out.into_iter().filter(|it| it.0).map(|it| it.1).collect();
-    match &all[..] {
-        [] => return to,
-        [How::NoDirect] if is_said => return How::NoDirect,
-        _ if is_said => return to,
-        _ => all.push(to),
+    // These are nothing but to leave it out.
+    if matches!(to, How::PlainMapping | How::PlainReads | How::NoDirect) {
+        return to;
     }
+    let is_left_out = |is: &dyn Fn(&Arm) -> bool| is(recorded) && !is(arm) && recorded.maps() == arm.maps();
+    let left_out = [
+        (is_left_out(&fills_table), How::NoPopulate),
+        (is_left_out(&|it| is_advised(it, "willneed")), How::NoWillNeed),
+        (is_left_out(&Arm::is_direct), How::NoDirect),
+    ];
+    let mut all: Vec<How> = left_out.into_iter().filter(|it| it.0).map(|it| it.1).collect();
+    if all.is_empty() {
+        return to;
+    }
+    all.push(to);
     How::All(all)
 }
 
@@ -98,6 +101,7 @@ fn change(recorded: &Arm, arm: &Arm) -> How {
         false => match fadvise {
             Some(fadvise) => fadvise,
             None if recorded.method == arm.method => How::PlainReads,
+            None if recorded.is_direct() => How::NoDirect,
             None => How::Pread,
         },
     }
