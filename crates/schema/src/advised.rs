@@ -24,7 +24,7 @@ pub struct Advised {
     pub digest: String,
     pub recorder: String,
     pub coverage: f64,
-    /// What its recorder knows that it did not see.
+    /// Ways to reach files that its recorder cannot see into.
     #[serde(default, skip_serializing_if = "trace::NotSeen::is_empty")]
     pub not_seen: trace::NotSeen,
     /// The name of the arm that replays what the command did.

@@ -64,8 +64,8 @@ pub struct RecordedRun {
     pub notes: Vec<String>,
 }
 
-/// What the recorder knows that it did not see. How many accesses of which file that is nobody knows, so it is no part of the
-/// coverage.
+/// Ways to reach files that the recorder met and cannot see into. How many accesses of which file were made by them is not known,
+/// so the coverage does not count them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotSeen {
     /// Rings that were set up (io_uring, Linux AIO): what was read through them cannot be assigned to files.
