@@ -156,7 +156,7 @@ pub fn claimed_cpu_ns(ratio: f64, tick_ns: f64) -> f64 {
 }
 
 /// What differs by less is the same (docs/METHODOLOGY.md).
-const MARGIN: f64 = 1.0 + schema::findings::MARGIN;
+const MARGIN: f64 = 1.0 + schema::estimate::MARGIN;
 /// Student's t at 97.5 %, for a dozen rounds.
 const STUDENT: f64 = 2.2;
 /// Of a processor's time, what a pass takes at least: a short trial may see less.
