@@ -7,18 +7,39 @@ use super::{Pattern, Source, Union};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Scan {
-    next: u64,
-    start: u64,
-    end: u64,
+    range: Span,
     block: u64,
+    next: u64,
+    /// Whole blocks from `next` on, before the range ends or the sequence does.
+    whole: u64,
+    /// Blocks after those.
     left: u64,
 }
 
 impl Scan {
     /// All blocks of a range once.
     pub(crate) fn once(range: Span, block: u64) -> Scan {
-        let left = range.bytes.div_ceil(block);
-        Scan { next: range.offset, start: range.offset, end: range.end(), block, left }
+        Scan::blocks(range, block, 0, range.bytes.div_ceil(block))
+    }
+
+    /// `count` blocks from the one with number `first` in the range.
+    fn blocks(range: Span, block: u64, first: u64, count: u64) -> Scan {
+        let whole = (range.bytes / block - first.min(range.bytes / block)).min(count);
+        Scan { range, block, next: range.offset + first * block, whole, left: count - whole }
+    }
+
+    /// Where no whole block is left: the short block at the end of the range, or the first of the next round. By value, so that
+    /// the loop has the parts of a scan in registers.
+    #[cold]
+    fn turn(self) -> (Option<Span>, Scan) {
+        let Some(after) = self.left.checked_sub(1) else { return (None, self) };
+        match self.range.end() - self.next {
+            0 => {
+                let mut round = Scan::blocks(self.range, self.block, 0, self.left);
+                (round.next(), round)
+            }
+            bytes => (Some(Span { offset: self.next, bytes }), Scan::blocks(self.range, self.block, 0, after)),
+        }
     }
 }
 
@@ -27,18 +48,27 @@ impl Iterator for Scan {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Span> {
-        self.left = self.left.checked_sub(1)?;
-        let span = Span { offset: self.next, bytes: self.block.min(self.end - self.next) };
-        self.next = if span.end() == self.end { self.start } else { span.end() };
-        Some(span)
+        match self.whole.checked_sub(1) {
+            Some(whole) => {
+                let span = Span { offset: self.next, bytes: self.block };
+                self.whole = whole;
+                self.next += self.block;
+                Some(span)
+            }
+            None => {
+                let (span, next) = self.clone().turn();
+                *self = next;
+                span
+            }
+        }
     }
 }
 
 impl Source for Scan {
     fn of(pattern: &Pattern, thread: u32) -> Scan {
         let (ops, before) = pattern.share(thread);
-        let once = Scan::once(pattern.range, pattern.block);
-        Scan { next: once.start + before % once.left * once.block, left: ops, ..once }
+        let round = pattern.range.bytes.div_ceil(pattern.block);
+        Scan::blocks(pattern.range, pattern.block, before % round, ops)
     }
 
     fn covers_its_range(pattern: &Pattern) -> bool {
