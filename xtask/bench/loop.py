@@ -1,7 +1,7 @@
-"""Scans a file in memory again and again, as one would write it by hand: loop.py FILE BYTES BLOCK METHOD CONSUME.
+"""Scans a file in memory again and again, as one would write it by hand: loop.py FILE BYTES BLOCK METHOD CONSUME SCANS.
 
-Prints the nanoseconds that a block takes, the median of scans after the first two. A scan that looks at one byte of each page
-leaves those cache lines in the last-level cache for the next one, so 64 MiB of other memory are read in between."""
+Prints the nanoseconds that a block takes, the median of passes of so many scans after the first two. A scan that looks at one byte of each page
+leaves those cache lines in the last-level cache for the next one, so the last 64 MiB are read in between, as before a worker's."""
 
 import ctypes
 import mmap
@@ -9,6 +9,7 @@ import os
 import statistics
 import sys
 import time
+import zlib
 
 path, size, block, method, consume = sys.argv[1], *map(int, sys.argv[2:4]), *sys.argv[4:6]
 fd = os.open(path, os.O_RDONLY)
@@ -92,12 +93,14 @@ def preadv_sum():
 
 scan = globals()[f"{method}_{consume}"]
 passes = []
-# Written, because pages that were never written are all one page of zeros.
-other = bytearray(b"\1") * (64 << 20)
+last = memoryview(mapping)[-64 << 20 :]
 for _ in range(9):
     if consume == "touch":
-        other.count(2)
+        zlib.crc32(last)
+    # A worker waits for its pass to begin, and a processor that idled takes up to twice as long for the first ms.
+    time.sleep(0.001)
     began = time.perf_counter_ns()
-    scan()
-    passes.append((time.perf_counter_ns() - began) / len(offsets))
+    for _ in range(int(sys.argv[6])):
+        scan()
+    passes.append((time.perf_counter_ns() - began) / (int(sys.argv[6]) * len(offsets)))
 print(statistics.median(passes[2:]))

@@ -1,10 +1,14 @@
-//! Cells in Python and in Go against loops that were written by hand, `xtask/bench/loop.py` and `loop.go`: scans of a file whose
-//! pages are mapped, in turn. A run leaves other folios behind than its passes had, and small ones make a loop a third slower: the
-//! file is brought in anew before the loops.
+//! Workers in Python and in Go against loops that were written by hand, `xtask/bench/loop.py` and `loop.go`: scans of a file
+//! whose pages are mapped. A process of either makes some scans, in turn, over the same pages: within minutes the bandwidth of
+//! memory changes by more than what is looked for, and so it does with where pages lie.
 
 use std::{
-    collections::BTreeMap, ffi::OsString, fmt::Write as _, path::Path, process::Command, sync::atomic::AtomicBool,
-    time::Instant,
+    ffi::OsString,
+    fmt::Write as _,
+    path::Path,
+    process::Command,
+    sync::atomic::AtomicBool,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, ensure};
@@ -13,12 +17,22 @@ use lab::{
     link::{Link, Trouble},
     runtime,
 };
-use schema::{Arm, Bytes, Consume, Span, findings::Document, protocol::Job};
+use schema::{
+    Arm, Bytes, Consume, Span,
+    protocol::{Hold, Job},
+};
 
-use super::{FILE_BYTES, compile, document, fill, median, root};
+use super::{FILE_BYTES, compile, fill, median, root};
 
-const SWEEPS: usize = 3;
-const PASSES: usize = 5;
+/// A process of either side, one after the other.
+const PAIRS: usize = 9;
+/// Passes of a process. The first are those of an interpreter that has seen little of the loop.
+const PASSES: u64 = 9;
+const FIRST: u64 = 2;
+/// Scans of a pass, where one takes about a millisecond.
+const SCANS_OF_SHORT: u64 = 10;
+/// More than any pass takes.
+const LIMIT: Duration = Duration::from_secs(60);
 const STARTS: usize = 21;
 const STARTED: [&str; 4] = ["go/mmap", "python/mmap", "python/mmap+numpy", "jvm/mapped"];
 const BLOCKS: [u64; 3] = [4 << 10, 64 << 10, 1 << 20];
@@ -45,75 +59,75 @@ const GO: [Loop; 8] = [
     ("go/mmap", "mmap", "lines"),
 ];
 
-/// The section of `docs/BENCHMARKS.md`. `python`: the interpreter of both sides.
-pub(crate) fn table(tool: &Path, folder: &Path, file: &Path, python: &str) -> Result<String> {
+/// The section of `docs/BENCHMARKS.md`. `python`: the interpreter of both sides. `only`: the arms whose names have it.
+pub(crate) fn table(folder: &Path, file: &Path, python: &str, only: &str) -> Result<String> {
     let source = |name: &str| root().join("xtask/bench").join(name);
     let go = folder.join("loop-go");
     let filled = folder.join("fill");
     compile(Command::new("cc").args(["-O3", "-pthread", "-o"]).arg(&filled).arg(source("fill.c")))?;
+    fill(Command::new(&filled).arg(file).arg("sequential"))?;
     let is_built = Command::new("go").args(["build", "-o"]).arg(&go).arg(source("loop.go")).status();
+    prefer_python(python)?;
     let python = [python.into(), source("loop.py").into()];
     let mut languages: Vec<(&[Loop], Vec<OsString>)> = vec![(&PYTHON, python.to_vec())];
     if is_built.is_ok_and(|it| it.success()) {
         languages.push((&GO, vec![go.into()]));
     }
     let mut page = format!(
-        "## Cells in Python and Go against loops written by hand\n\n\
-         Scans of a {} file, state `mapped`, one thread; `xtask/bench/loop.py` and `loop.go`. Both sides in turn, {SWEEPS} \
-         times; medians.\n\nTarget: within 5 %.\n\n\
-         | arm | consume | block | by hand, ns/block | faultline, ns/block | ratio | least to most |\n|---|---|---|--:|--:|--:|---|\n",
-        Bytes(FILE_BYTES)
+        "## Workers in Python and Go against loops written by hand\n\n\
+         Scans of a {} file, state `mapped`, one thread; `xtask/bench/loop.py` and `loop.go`. {PAIRS} pairs of processes, in turn, \
+         each the median of {} passes.\n\nTarget: within 5 %.\n\n\
+         | arm | consume | block | by hand, ns/block | faultline, ns/block | ratio | 95 % interval |\n|---|---|---|--:|--:|--:|---|\n",
+        Bytes(FILE_BYTES),
+        PASSES - FIRST
     );
     for (arms, program) in languages {
-        let mut found: BTreeMap<(usize, u64), Vec<[f64; 2]>> = BTreeMap::new();
-        for _ in 0..SWEEPS {
-            let shown = shown(tool, folder, file, arms, &program[0])?;
-            fill(Command::new(&filled).arg(file).arg("sequential"))?;
-            for (at, (arm, called, consume)) in arms.iter().enumerate() {
-                for block in BLOCKS {
-                    let by_hand = by_hand(&program, file, block, called, consume)?;
-                    let cell = shown.findings.cells.iter().find(|it| {
-                        let of = &it.condition;
-                        !it.control
-                            && it.arm.name == *arm
-                            && of.block_bytes == block
-                            && of.consume.to_string() == *consume
-                    });
-                    let cell = cell.and_then(|it| it.ns_per_op).map(|it| it.median);
-                    found.entry((at, block)).or_default().extend(cell.map(|it| [by_hand, it]));
+        for (arm, called, consume) in arms.iter().filter(|it| it.0.contains(only)) {
+            // A mapping that is touched: what a processor does slower after a pause is not the loop.
+            let scans = if *consume == "touch" && ["mmap", "view"].contains(called) { SCANS_OF_SHORT } else { 1 };
+            let arm: Arm = arm.parse().map_err(anyhow::Error::msg)?;
+            for block in BLOCKS {
+                let mut sides: [Vec<f64>; 2] = Default::default();
+                for pair in 0..PAIRS {
+                    for side in [pair % 2, (pair + 1) % 2] {
+                        sides[side].push(match side {
+                            0 => by_hand(&program, file, block, [called, consume], scans)?,
+                            _ => by_worker(&arm, file, block, consume.parse().map_err(anyhow::Error::msg)?, scans)?,
+                        });
+                    }
                 }
+                let ratios: Vec<f64> = sides[1].iter().zip(&sides[0]).map(|(worker, hand)| worker / hand).collect();
+                let ratio = analysis::stats::median_of_positive(ratios).context("too few pairs")?;
+                let [hand, worker] = sides.each_mut().map(|it| median(it));
+                writeln!(
+                    page,
+                    "| `{arm}` | {consume} | {} | {hand:.0} | {worker:.0} | {:.3} | {:.3} to {:.3} |",
+                    Bytes(block),
+                    ratio.median,
+                    ratio.ci_low,
+                    ratio.ci_high,
+                )?;
             }
-        }
-        for ((at, block), pairs) in found {
-            let (arm, _, consume) = arms[at];
-            if pairs.is_empty() {
-                writeln!(page, "| `{arm}` | {consume} | {} | not here | | | |", Bytes(block))?;
-                continue;
-            }
-            let side = |side: usize| median(&mut pairs.iter().map(|it| it[side]).collect::<Vec<f64>>());
-            let mut ratios: Vec<f64> = pairs.iter().map(|it| it[1] / it[0]).collect();
-            let ratio = median(&mut ratios);
-            writeln!(
-                page,
-                "| `{arm}` | {consume} | {} | {:.0} | {:.0} | {ratio:.3} | {:.3} to {:.3} |",
-                Bytes(block),
-                side(0),
-                side(1),
-                ratios[0],
-                ratios[ratios.len() - 1],
-            )?;
         }
     }
     Ok(page)
 }
 
-/// From the start of a worker until it answers, and until it is ready for a pass of one block; what has to be built was built
-/// before.
-pub(crate) fn starts(file: &Path, python: &str) -> Result<String> {
-    let said = |trouble: Trouble| anyhow::anyhow!("{trouble:?}");
+fn prefer_python(python: &str) -> Result<()> {
     for (runtime, choice) in runtime::choices().filter(|it| it.0.spec().name == "python") {
         runtime::prefer(runtime, choice, python.into()).map_err(anyhow::Error::msg)?;
     }
+    Ok(())
+}
+
+fn said(trouble: Trouble) -> anyhow::Error {
+    anyhow::anyhow!("{trouble:?}")
+}
+
+/// From the start of a worker until it answers, and until it is ready for a pass of one block; what has to be built was built
+/// before.
+pub(crate) fn starts(file: &Path, python: &str) -> Result<String> {
+    prefer_python(python)?;
     let target = Target::open(file, true)?;
     let interrupted = AtomicBool::new(false);
     let mut page = format!(
@@ -141,46 +155,34 @@ pub(crate) fn starts(file: &Path, python: &str) -> Result<String> {
     Ok(page)
 }
 
-/// All cells of a language, in one run.
-fn shown(tool: &Path, folder: &Path, file: &Path, arms: &[Loop], program: &OsString) -> Result<Document> {
-    let mut experiment = String::from("title = \"Cells against loops written by hand\"\n");
-    let mut consumes: Vec<&str> = arms.iter().map(|it| it.2).collect();
-    consumes.sort_unstable();
-    consumes.dedup();
-    for consume in consumes {
-        let of: Vec<String> = arms.iter().filter(|it| it.2 == consume).map(|it| format!("{:?}", it.0)).collect();
-        // One arm alone is compared with nothing.
-        let of = if of.len() > 1 { of.join(", ") } else { format!("{}, \"native/mmap\"", of[0]) };
-        write!(
-            experiment,
-            "[[compare]]\nworkload = \"scan\"\nblock = [\"4 KiB\", \"64 KiB\", \"1 MiB\"]\nconsume = \"{consume}\"\n\
-             state = \"mapped\"\nrange = {{ share = 1.0 }}\narms = [{of}]\n"
-        )?;
+/// Nanoseconds of a block.
+fn by_worker(arm: &Arm, file: &Path, block: u64, consume: Consume, scans: u64) -> Result<f64> {
+    let interrupted = AtomicBool::new(false);
+    let whole = Span { offset: 0, bytes: FILE_BYTES };
+    let job = Job {
+        consume,
+        block_bytes: block,
+        ops: scans * FILE_BYTES / block,
+        hold: Hold::Warm,
+        ..Job::new(arm, &file.display().to_string(), whole)
+    };
+    let (mut link, _) = Link::start(runtime::worker(arm).map_err(anyhow::Error::msg)?, &interrupted).map_err(said)?;
+    let mut passes = Vec::new();
+    for pass in 1..=PASSES {
+        link.prepare(&Job { pass, ..job.clone() }).map_err(said)?;
+        passes.push(link.go(pass, LIMIT).map_err(said)?.phases.work_ns as f64 / job.ops as f64);
     }
-    let path = folder.join("languages.toml");
-    std::fs::write(&path, experiment)?;
-    let mut options: Vec<&dyn std::fmt::Display> = Vec::new();
-    let (file, path, program) = (file.display(), path.display(), program.to_string_lossy());
-    let rounds = format!("--rounds={PASSES}");
-    options.extend::<[&dyn std::fmt::Display; 5]>([&"run", &file, &"-e", &path, &rounds]);
-    let python = format!("--python={program}");
-    if arms[0].0.starts_with("python") {
-        options.push(&python);
-    }
-    Ok(document(tool, folder, &options)?.0)
+    link.bye().map_err(said)?;
+    Ok(median(&mut passes[FIRST as usize..]))
 }
 
-/// As a cell: the median of as many processes as it has passes.
-fn by_hand(program: &[OsString], file: &Path, block: u64, called: &str, consume: &str) -> Result<f64> {
+/// Nanoseconds of a block; the program takes the median of as many scans.
+fn by_hand(program: &[OsString], file: &Path, block: u64, words: [&str; 2], scans: u64) -> Result<f64> {
     let mut command = Command::new(&program[0]);
-    command.args(&program[1..]).arg(file).args([FILE_BYTES.to_string(), block.to_string()]).args([called, consume]);
-    let mut passes = Vec::new();
-    for _ in 0..PASSES {
-        let output = command.output()?;
-        ensure!(output.status.success(), "{command:?} failed: {}", String::from_utf8_lossy(&output.stderr));
-        let printed = String::from_utf8_lossy(&output.stdout);
-        let ns: f64 = printed.trim().parse().with_context(|| format!("{command:?} printed {printed}"))?;
-        passes.push(ns);
-    }
-    Ok(median(&mut passes))
+    command.args(&program[1..]).arg(file).args([FILE_BYTES.to_string(), block.to_string()]);
+    command.args(words).arg(scans.to_string());
+    let output = command.output()?;
+    ensure!(output.status.success(), "{command:?} failed: {}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    printed.trim().parse().with_context(|| format!("{command:?} printed {printed}"))
 }

@@ -62,10 +62,11 @@ fn main() -> Result<()> {
             return studies::table(&tool, folder.path(), &which).map(|table| print!("{table}"));
         }
         Some("languages") => {
-            let python = std::env::args().skip_while(|it| it != "languages").nth(1);
-            let python = python.filter(|it| !it.starts_with('-')).unwrap_or_else(|| "python3".into());
-            print!("{}", languages::starts(&file, &python)?);
-            return languages::table(&tool, folder.path(), &file, &python).map(|table| print!("\n{table}"));
+            let words: Vec<String> = std::env::args().skip_while(|it| it != "languages").skip(1).collect();
+            let mut words = words.iter().map(String::as_str).filter(|it| !it.starts_with('-'));
+            let (python, only) = (words.next().unwrap_or("python3"), words.next().unwrap_or_default());
+            print!("{}", languages::starts(&file, python)?);
+            return languages::table(folder.path(), &file, python, only).map(|table| print!("\n{table}"));
         }
         Some("stalls") => {
             let shown = std::env::args().skip(1).find(|it| it.ends_with(".json"));
