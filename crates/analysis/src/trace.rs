@@ -1,6 +1,6 @@
 //! What a trace consists of.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use schema::trace::{Access, FileSummary, Header, Summary, Via};
 
@@ -18,14 +18,14 @@ pub fn summary(header: &Header, digest: &str, accesses: &[Access]) -> Summary {
     let files = header.files.iter().zip(&places).map(|(file, own)| {
         let own = || own.iter().map(|&place| &accesses[place]);
         let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
-        let (mut in_order, mut end, mut touched) = (0, None, 0);
-        let mut threads = BTreeSet::new();
+        let (mut in_order, mut touched) = (0, 0);
+        // Threads that share a file have an order each.
+        let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
         for access in own() {
-            threads.insert(access.thread);
             touched += u64::from(access.via == Via::Mapping);
             *sizes.entry(access.bytes).or_default() += 1;
+            let end = ends.insert(access.thread, access.offset + access.bytes);
             in_order += u64::from(end == Some(access.offset));
-            end = Some(access.offset + access.bytes);
         }
         let mut sizes: Vec<(u64, u64)> = sizes.into_iter().collect();
         sizes.sort_by_key(|&(bytes, count)| (std::cmp::Reverse(count), bytes));
@@ -33,7 +33,7 @@ pub fn summary(header: &Header, digest: &str, accesses: &[Access]) -> Summary {
             file: file.clone(),
             accesses: own().count() as u64,
             touched,
-            threads: threads.len() as u64,
+            threads: ends.len() as u64,
             bytes: own().map(|it| it.bytes).sum(),
             distinct_pages: distinct_pages(own()),
             page_bytes: PAGE_BYTES,
@@ -81,8 +81,16 @@ mod tests {
         let first = &summary.files[0];
         assert_eq!((first.accesses, first.bytes, first.distinct_pages), (4, 8393, 2));
         assert_eq!((first.touched, first.threads), (1, 2));
-        assert_eq!((first.in_order, first.end_bytes), (2, 8192), "other files between two accesses change no order");
+        assert_eq!((first.in_order, first.end_bytes), (1, 8192), "other files between two accesses change no order");
         assert_eq!(first.sizes, [(4096, 2), (1, 1), (200, 1)]);
         assert_eq!((summary.files[1].distinct_pages, summary.files[1].in_order), (1, 0));
+    }
+
+    #[test]
+    fn threads_that_share_a_file_have_an_order_each() {
+        let header = Header::new("strace", vec![TracedFile::default()], LeftOut::default());
+        let by = |thread, offset| Access { thread, ..Access::call(0, offset, 4096) };
+        let all = [by(0, 0), by(1, 1 << 20), by(0, 4096), by(1, (1 << 20) + 4096)];
+        assert_eq!(summary(&header, "d", &all).files[0].in_order, 2);
     }
 }

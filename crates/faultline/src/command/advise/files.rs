@@ -45,11 +45,11 @@ impl Matters {
     }
 }
 
-/// Bytes that calls delivered or that were mapped, but for programs and their libraries.
+/// Bytes that calls delivered, and of what was mapped those of the file, however often; but for programs and their libraries.
 pub(super) fn reached(of: &FileSummary) -> u64 {
     let counts = of.file.counts.clone().unwrap_or_default();
     let is_code = counts.mappings.iter().any(|it| it.executable);
-    let mapped = if is_code { 0 } else { counts.mapped_bytes() };
+    let mapped = counts.mapped_bytes().min(of.file.bytes.unwrap_or(u64::MAX));
     // Calls at offsets that were not seen are no accesses of the trace.
     let read = of.bytes.max(counts.calls.values().map(|it| it.bytes).fold(0, u64::saturating_add));
     if is_code { 0 } else { read.saturating_add(mapped) }
@@ -321,6 +321,13 @@ mod tests {
 
     fn several(folder: &str, places: impl IntoIterator<Item = usize>) -> Matters {
         Matters::Several { folder: folder.into(), places: places.into_iter().collect() }
+    }
+
+    #[test]
+    fn a_file_that_is_mapped_again_and_again_is_reached_as_often_as_once() {
+        let mut index = file("/own/index", 0, 800);
+        index.file.bytes = Some(100);
+        assert_eq!(of(vec![index, file("/own/large", 600, 0)]).unwrap(), Matters::One(1));
     }
 
     #[test]
