@@ -57,9 +57,16 @@ __attribute__((noinline)) static uint64_t sum(const unsigned char *bytes, size_t
     return total;
 }
 
+/* As fast as memory, as a worker's: without the prefetch a loop of gcc waits for each line of a mapping on some processors, so
+ * that the loop decides and not the method. */
 __attribute__((noinline)) static uint64_t lines(const unsigned char *bytes, size_t length) {
     uint64_t total = 0;
-    for (size_t i = 0; i < length; i++) total += bytes[i] == '\n';
+    size_t i = 0;
+    for (; i + 64 <= length; i += 64) {
+        __builtin_prefetch(bytes + i + 1024);
+        for (size_t j = 0; j < 64; j++) total += bytes[i + j] == '\n';
+    }
+    for (; i < length; i++) total += bytes[i] == '\n';
     return total;
 }
 
