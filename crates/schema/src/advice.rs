@@ -282,6 +282,26 @@ pub enum AdviceReason {
     RanOnce,
     /// The command reached the file otherwise than in the recording.
     OtherReach,
+    /// So many files are mapped so often that what that costs is no part of a replay, which maps each once.
+    MappedAgain {
+        mappings: u64,
+        files: u64,
+    },
+    /// So many files are opened so often that this arm, whose replay maps each once, would map them as often.
+    OpenedAgain {
+        arm: String,
+        opens: u64,
+        files: u64,
+    },
+    /// In memory it is not known whether the program, which has so many threads, waits for what one of them reads.
+    SeveralThreads {
+        threads: u64,
+    },
+    /// Calls take at most so much of the program's time, by its user time, and the replay more: other threads do not wait for it.
+    MoreThanUserTimeLeaves {
+        most: f64,
+        replay: f64,
+    },
     /// The command could not be watched, and the trace may be of another run than it makes.
     Unwatched,
     /// The program's own switch gains, and no replay does: it changes more than how the file is reached.

@@ -9,6 +9,7 @@ use schema::{
     advised::Reach,
     command::Spec,
     findings::{CommandFinding, Comparison, Estimate, Verdict},
+    observation::Access,
     reason::Reason,
     record::RoundsEnd,
 };
@@ -34,6 +35,14 @@ const WORTH: f64 = 1.02;
 const SMALL_SHARE: f64 = 0.05;
 /// A share from which on there is no bound worth saying.
 const ALL: f64 = 0.98;
+/// Each file opened or mapped more often than that, on average, is opened or mapped again and again.
+const AGAIN: u64 = 4;
+/// Pages that are touched in a mapping, beside which it costs next to nothing to make it.
+const LARGE_MAPPING: u64 = 64;
+/// Of each page: more touches are those of several mappings.
+const TOUCHED_AGAIN: f64 = 1.5;
+/// Processors at work at once, beyond which threads or processes overlap.
+const OVERLAPS: f64 = 1.05;
 /// A trace that lacks more says nothing.
 const LEAST_COVERAGE: f64 = 0.999;
 
@@ -168,7 +177,6 @@ fn as_option(of: &Advice) -> Option<AdviceOption> {
 }
 
 fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, commands: &[CommandFinding]) -> Advice {
-    let recorded = found.recorded();
     let known = is_known(found);
     // What the replay of a part of its accesses takes bounds nothing, and what takes longer than the program is no share of it.
     let takes_longer = checked.is_some_and(Checked::takes_longer);
@@ -179,7 +187,7 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     let mut advice = Advice {
         id: found.view().id,
         file: found.advised.file.clone(),
-        files: found.advised.group.as_ref().map_or(1, |it| it.files),
+        files: found.files(),
         state: found.start.state,
         fill: found.start.fill,
         verdict: AdviceVerdict::Unknown,
@@ -222,7 +230,7 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     if let Some(share) = hardly_longer(found) {
         return no_difference(advice, AdviceReason::SmallShare { share });
     }
-    if let Err(why) = is_checked(found, checked) {
+    if let Err(why) = is_checked(found, checked, commands) {
         return open(advice, why);
     }
     if let Some(share) = most_share.filter(|it| *it <= SMALL_SHARE) {
@@ -232,10 +240,10 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     let (in_advance, all): (Vec<Candidate>, Vec<Candidate>) =
         all.into_iter().partition(|it| kind::is_in_advance(it.arm));
     let mut options: Vec<(AdviceOption, &Candidate)> =
-        all.iter().filter(|it| found.is_gain(it)).map(|it| (option(recorded, it, grade), it)).collect();
-    advice.in_advance =
-        in_advance.iter().filter(|it| found.is_gain(it)).map(|it| option(recorded, it, grade)).collect();
-    let unconfirmed = unconfirmed(found, &advice.switched, &options);
+        all.iter().filter(|it| found.is_gain(it)).map(|it| (option(found, it, grade), it)).collect();
+    advice.in_advance = in_advance.iter().filter(|it| found.is_gain(it)).map(|it| option(found, it, grade)).collect();
+    let mut unconfirmed = unconfirmed(found, &advice.switched, &options);
+    unconfirmed.extend(untold(found, is_two_sided, &options));
     options.retain(|(it, _)| !unconfirmed.iter().any(|(arm, _)| *arm == it.to));
     let is_apart = advice.switched.iter().any(is_apart);
     if is_apart {
@@ -392,6 +400,9 @@ fn is_known(found: &Found) -> Result<(), Open> {
             _ => {}
         }
     }
+    if let Some(why) = seen.and_then(|it| mapped_again(found, it)) {
+        return Err((why, Settles::Switch));
+    }
     for cell in [program.now, found.view().recorded] {
         if cell.passes.is_empty() {
             let reason = why_no_pass(found, cell);
@@ -408,6 +419,16 @@ fn is_known(found: &Found) -> Result<(), Open> {
     }
 }
 
+/// A mapping costs calls, faults and shootdowns of its own, and a replay makes one for each file.
+fn mapped_again(found: &Found, seen: &Access) -> Option<AdviceReason> {
+    let (files, pattern) = (found.files(), &found.advised.pattern);
+    let mappings = seen.mappings.iter().filter(|it| !it.executable).map(|it| it.count).fold(0, u64::saturating_add);
+    let is_small = mappings > AGAIN.saturating_mul(files) && pattern.accesses < LARGE_MAPPING.saturating_mul(mappings);
+    let is_touched_again = mappings > files && pattern.accesses as f64 > TOUCHED_AGAIN * pattern.distinct_pages as f64;
+    let is_again = found.recorded().maps() && (is_small || is_touched_again);
+    is_again.then_some(AdviceReason::MappedAgain { mappings, files })
+}
+
 /// Why accesses may be missing that no count has.
 fn not_seen(rings: u64, incomplete: &[String]) -> Option<AdviceReason> {
     match (incomplete.first(), rings) {
@@ -417,7 +438,13 @@ fn not_seen(rings: u64, incomplete: &[String]) -> Option<AdviceReason> {
     }
 }
 
-fn is_checked(found: &Found, checked: Option<&Checked>) -> Result<(), Open> {
+fn is_checked(found: &Found, checked: Option<&Checked>, commands: &[CommandFinding]) -> Result<(), Open> {
+    let most = found.reading_at_most(commands).filter(|_| !found.start.state.waits_for_device());
+    if let Some((most, replay)) =
+        most.zip(found.replayed_share()).filter(|(most, it)| it.ci_low > most * (1.0 + check::MOST))
+    {
+        return Err((AdviceReason::MoreThanUserTimeLeaves { most, replay: replay.median }, Settles::Switch));
+    }
     let Some(checked) = checked else { return Err((AdviceReason::RanOnce, Settles::WithoutOnce)) };
     let settles = |why: &Unchecked| match why {
         // Both are measured always: there was no time for one, or its passes do not count.
@@ -435,7 +462,7 @@ fn is_checked(found: &Found, checked: Option<&Checked>) -> Result<(), Open> {
         Ok(_) if !checked.passed() => {
             let off = checked.off().unwrap_or(0.0);
             let settles = if checked.is_open() { found.more_rounds() } else { Settles::Switch };
-            let threads = found.advised.pattern.threads;
+            let threads = found.readers();
             let because = match checked.takes_longer() {
                 true => AdviceReason::LongerThanProgram { times: 1.0 + off, threads },
                 false => AdviceReason::SelfCheckFailed { off, most: check::MOST },
@@ -550,13 +577,11 @@ fn line(switch: &Cell) -> String {
     Spec::of(&switch.arm().options).map_or_else(|_| switch.arm().name.clone(), |it| it.line)
 }
 
-/// The arm that does what a switch was seen to do; of several, the one that is not what the command does as it is.
+/// The arm that does what a switch was seen to do.
 fn like<'a>(found: &Found<'_, 'a>, switch: &Cell) -> Option<&'a Arm> {
     let view = found.view();
     let arms: Vec<&'a Arm> = [view.recorded].iter().chain(&view.arms).map(|it| it.arm()).collect();
-    let like = kind::done_by(found.seen(switch)?, &found.advised.pattern, arms.into_iter());
-    let others = like.iter().find(|it| **it != view.recorded.arm());
-    others.or(like.first()).copied()
+    kind::done_by(found.seen(switch)?, &found.advised.pattern, arms.into_iter()).first().copied()
 }
 
 fn switched(found: &Found, program: &Program, cell: &Cell, all: &[Candidate]) -> Switched {
@@ -611,9 +636,37 @@ fn unconfirmed(found: &Found, switched: &[Switched], options: &[(AdviceOption, &
     switched.iter().filter_map(of).collect()
 }
 
-fn option(recorded: &Arm, it: &Candidate, grade: Grade) -> AdviceOption {
+/// Arms whose gain a replay does not tell, although it has all accesses; where a switch of the program's own to them gains, it does.
+fn untold(found: &Found, is_two_sided: bool, options: &[(AdviceOption, &Candidate)]) -> Vec<(String, Open)> {
+    let (opens, files) = (found.opens(), found.files());
+    let is_opened_again = opens > AGAIN.saturating_mul(files);
+    let overlapping = overlapping(found).filter(|_| !is_two_sided && !found.start.state.waits_for_device());
+    let why = |option: &AdviceOption, of: &Candidate| match overlapping {
+        Some(threads) => Some(AdviceReason::SeveralThreads { threads }),
+        None if is_opened_again && of.arm.maps() && !found.recorded().maps() => {
+            Some(AdviceReason::OpenedAgain { arm: option.to.clone(), opens, files })
+        }
+        None => None,
+    };
+    let of_replay = options.iter().filter(|it| it.1.switch.is_none());
+    of_replay.filter_map(|(option, of)| Some((option.to.clone(), (why(option, of)?, Settles::Switch)))).collect()
+}
+
+/// How many threads the program has, if some of them may be at work while another one reads: those of one process, or processes
+/// that are at work at once. A shell that waits for its command does not overlap.
+fn overlapping(found: &Found) -> Option<u64> {
+    let now = found.program.as_ref()?.now;
+    let seen = found.observation(now)?;
+    let busy = now.cpu_ns().zip(found.program_ns()).is_some_and(|(cpu, ns)| cpu > OVERLAPS * ns.median);
+    (seen.threads > seen.processes || (seen.processes > 1 && busy)).then_some(seen.threads)
+}
+
+fn option(found: &Found, it: &Candidate, grade: Grade) -> AdviceOption {
+    let recorded = found.recorded();
+    // Of files that are touched in part, no more than that was replayed.
+    let is_whole = found.advised.group.as_ref().is_some_and(|it| it.touched_whole == it.files);
     let how = match it.code {
-        AdviceCode::M3 => How::ReadWhole,
+        AdviceCode::M3 if is_whole => How::ReadWhole,
         _ => kind::how(recorded, it.arm),
     };
     let effort = kind::effort(recorded, it.arm);
@@ -652,8 +705,9 @@ fn best(options: &[(AdviceOption, &Candidate)], is_apart: bool) -> Option<usize>
 fn caveats(found: &Found, candidate: &Candidate, is_two_sided: bool) -> Vec<AdviceCaveat> {
     let (from, advised, arm) = (found.recorded(), found.advised, candidate.arm);
     let is_measured = candidate.switch.is_some();
-    let threads = advised.pattern.threads;
-    let (files, opens, whole) = advised.group.as_ref().map_or((1, 1, 0), |it| (it.files, it.opens, it.touched_whole));
+    let threads = found.readers();
+    let whole = advised.group.as_ref().map_or(0, |it| it.touched_whole);
+    let (files, opens) = (found.files(), found.opens());
     let all = [
         (!from.maps() && arm.maps(), AdviceCaveat::TowardsMapping),
         (from.maps() && !arm.maps(), AdviceCaveat::TowardsCalls),

@@ -110,6 +110,9 @@ fn change(recorded: &Arm, arm: &Arm) -> How {
 /// What fewer of the bytes are reached by is an exception, and not what a program does.
 const USUAL: f64 = 0.5;
 
+/// The method that reads at the file's own position.
+const AT_POSITION: &str = "read";
+
 /// What a program was seen to do, as options of arms that do it.
 struct Seen {
     maps: bool,
@@ -175,7 +178,7 @@ impl Seen {
             // Calls around the page cache are not advised.
             () if self.direct => return "direct".into(),
             () if self.maps => "mmap",
-            () if self.at_position => "read",
+            () if self.at_position => AT_POSITION,
             () => "pread",
         };
         let options = [self.advice, self.populate].into_iter().filter(|it| !matches!(*it, "normal" | "no"));
@@ -202,11 +205,16 @@ pub fn arm_of(access: &Access, maps: bool) -> String {
     Seen::by(access, maps).arm()
 }
 
-/// The arms that reach a file as a program was seen to, out of those by which accesses of this pattern were replayed.
+/// The arms that reach a file as a program was seen to, out of those by which accesses of this pattern were replayed; those that
+/// read at the position that it reads at stand before the others.
 pub(crate) fn done_by<'a>(access: &Access, pattern: &Pattern, arms: impl Iterator<Item = &'a Arm>) -> Vec<&'a Arm> {
     let bytes = pattern.bytes as f64 / pattern.accesses.max(1) as f64;
     match Seen::of(access) {
-        Some(seen) => arms.filter(|arm| seen.is_done_by(arm, bytes)).collect(),
+        Some(seen) => {
+            let mut all: Vec<&Arm> = arms.filter(|arm| seen.is_done_by(arm, bytes)).collect();
+            all.sort_by_key(|it| (it.method == AT_POSITION) != seen.at_position);
+            all
+        }
         None => Vec::new(),
     }
 }

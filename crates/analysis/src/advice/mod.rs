@@ -164,6 +164,16 @@ impl<'r, 'a> Found<'r, 'a> {
         &self.views[0]
     }
 
+    fn files(&self) -> u64 {
+        self.advised.group.as_ref().map_or(1, |it| it.files)
+    }
+
+    /// Of all these files together.
+    fn opens(&self) -> u64 {
+        let seen = self.program.as_ref().and_then(|it| Some(self.seen(it.now)?.opens));
+        seen.unwrap_or(0).max(self.advised.group.as_ref().map_or(0, |it| it.opens))
+    }
+
     fn recorded(&self) -> &'a Arm {
         self.view().recorded.arm()
     }
@@ -198,11 +208,15 @@ impl<'r, 'a> Found<'r, 'a> {
         let (part, replayed) = (checked.and_then(Checked::part), self.replayed_share());
         let by_check = part.zip(replayed).map_or(1.0, |(part, it)| it.ci_high / part);
         let by_user_time = self.reading_at_most(commands).unwrap_or(1.0);
-        Some(by_check.min(by_user_time).max(replayed.map_or(0.0, |it| it.median)))
+        Some(by_check.min(by_user_time))
     }
 
-    /// What reading is at most of the program's time, by its user time.
+    /// What reading is at most of the program's time, by its user time; of calls alone, because what is mapped is reached in user
+    /// time.
     fn reading_at_most(&self, commands: &[CommandFinding]) -> Option<f64> {
+        if self.recorded().maps() {
+            return None;
+        }
         let now = self.program.as_ref()?.now.id;
         match &commands.iter().find(|it| it.id == now)?.time {
             Reading::Value(time) => Some(time.reading_at_most),
@@ -230,6 +244,12 @@ impl<'r, 'a> Found<'r, 'a> {
     /// The one that looks at the least.
     fn least(&self) -> &View<'r, 'a> {
         self.views.iter().find(|it| it.consume == Consume::Touch).unwrap_or(self.view())
+    }
+
+    /// Threads that reach the file, the most at one time; where that was not seen, as many as ever did.
+    fn readers(&self) -> u64 {
+        let seen = self.program.as_ref().and_then(|it| self.observation(it.now)?.readers_at_once);
+        seen.unwrap_or(self.advised.pattern.threads)
     }
 
     fn seen(&self, cell: &Cell) -> Option<&'a Access> {

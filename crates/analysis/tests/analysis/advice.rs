@@ -329,7 +329,10 @@ fn a_replay_that_takes_longer_than_its_program_is_none_of_it() {
             reach: Reach::Calls,
             ..mapped_points()
         };
-        let findings = plan.findings();
+        let mut lab = plan.lab();
+        let readers = Observation { threads: 16, readers_at_once: Some(16), ..observation(reads()) };
+        lab.record.observations[0].seen = Reading::Value(readers);
+        let findings = lab.analyze();
         let (cached, check) = (&findings.advice[1], &findings.advice_self_check[1]);
         assert_eq!((cached.verdict, cached.settles), (AdviceVerdict::Unknown, Some(Settles::Switch)), "{cached:?}");
         let [AdviceReason::LongerThanProgram { times, threads: 16 }] = cached.because[..] else { panic!("{cached:?}") };
@@ -1102,6 +1105,102 @@ fn mapped_tree() -> Plan {
         touched: Some(vec![("mmap", [100.0, 20.0]), ("pread", [80.0, 5.0]), ("mmap+populate-read", [98.0, 19.0])]),
         ..mapped_points()
     }
+}
+
+/// Three thousand lookups, each of which maps the file and unmaps it.
+#[test]
+fn a_file_that_is_mapped_for_each_access_is_not_what_a_replay_does() {
+    let mut access = maps();
+    (0..600).for_each(|_| access.count_mapping(&MappingCount { count: 1, bytes: GIB, ..MappingCount::default() }));
+    let seen = |access: Access, pattern: Pattern| {
+        let mut lab = Plan { pattern, ..mapped_points() }.lab();
+        lab.record.observations[0].seen = Reading::Value(observation(access));
+        lab.analyze().advice
+    };
+    for advice in seen(access.clone(), points()) {
+        assert_eq!((advice.verdict, advice.settles), (AdviceVerdict::Unknown, Some(Settles::Switch)));
+        assert_eq!(advice.because, [AdviceReason::MappedAgain { mappings: 601, files: 1 }]);
+        assert_eq!(advice.faster_at_most, None);
+    }
+    // Windows of many pages cost nothing beside them, unless each page is touched in several.
+    let windows = |again: u64| Pattern { accesses: 601 * 100 * again, distinct_pages: 601 * 100, ..points() };
+    assert!(seen(access.clone(), windows(1)).iter().all(|it| it.verdict.is_decided()));
+    assert!(seen(access, windows(2)).iter().all(|it| matches!(it.because[..], [AdviceReason::MappedAgain { .. }])));
+}
+
+/// In memory, with no cold time to hold the replay against.
+fn by_calls_in_memory() -> Plan {
+    Plan {
+        program: [30.0, 30.0],
+        replays: vec![("pread", [20.0, 20.0]), ("mmap", [5.0, 5.0])],
+        touched: Some(vec![("pread", [20.0, 20.0]), ("mmap", [5.0, 5.0])]),
+        system: [19.0, 19.0],
+        states: vec![State::Cached],
+        ..read_points()
+    }
+}
+
+#[test]
+fn a_file_that_is_opened_for_each_read_would_be_mapped_as_often() {
+    let opened = |opens: u64| {
+        let mut lab = by_calls_in_memory().lab();
+        lab.record.observations[0].seen = Reading::Value(observation(Access { opens, ..reads() }));
+        lab.analyze().advice.remove(0)
+    };
+    let twice = opened(2);
+    assert_eq!(twice.to.as_deref(), Some("native/mmap"), "{twice:?}");
+    assert!(twice.caveats.contains(&AdviceCaveat::OpenedAgain { opens: 2, files: 1 }), "{:?}", twice.caveats);
+    let again = opened(543);
+    assert_eq!((again.verdict, again.settles), (AdviceVerdict::Unknown, Some(Settles::Switch)), "{again:?}");
+    assert_eq!(again.because, [AdviceReason::OpenedAgain { arm: "native/mmap".into(), opens: 543, files: 1 }]);
+}
+
+#[test]
+fn what_overlaps_in_memory_is_no_time_of_the_program() {
+    let with = |change: fn(&mut Observation)| {
+        let mut lab = by_calls_in_memory().lab();
+        let mut seen = observation(reads());
+        change(&mut seen);
+        lab.record.observations[0].seen = Reading::Value(seen);
+        lab.analyze().advice.remove(0)
+    };
+    assert_eq!(with(|_| ()).to.as_deref(), Some("native/mmap"));
+    let waiting = with(|it| (it.processes, it.threads) = (2, 2));
+    assert_eq!(waiting.to.as_deref(), Some("native/mmap"), "a shell waits for its command");
+    let threads = with(|it| it.threads = 2);
+    assert_eq!(threads.because, [AdviceReason::SeveralThreads { threads: 2 }], "{threads:?}");
+    // It gains whatever a replay says.
+    let mut plan = by_calls_in_memory();
+    plan.switch = Some(([15.0, 15.0], maps()));
+    let mut lab = plan.lab();
+    let Reading::Value(seen) = &mut lab.record.observations[0].seen else { panic!() };
+    seen.threads = 2;
+    assert_eq!(lab.analyze().advice[0].verdict, AdviceVerdict::Switch);
+}
+
+#[test]
+fn as_many_threads_as_ever_read_are_not_at_work_at_once() {
+    let plan = Plan { pattern: Pattern { threads: 600, ..points() }, ..mapped_points() };
+    let [cold, _] = plan.advice();
+    assert_eq!(cold.verdict, AdviceVerdict::Switch);
+    assert!(!cold.caveats.iter().any(|it| matches!(it, AdviceCaveat::Threads { .. })), "{:?}", cold.caveats);
+}
+
+#[test]
+fn a_switch_that_reads_at_the_position_as_before_is_not_taken_for_another_call() {
+    let mut access = Access { opens: 1, ..Access::default() };
+    (0..543).for_each(|_| access.count_call("read", 4096, 4096, false));
+    let mut plan = Plan {
+        recorded: "read",
+        replays: vec![("read", [77.0, 0.4]), ("pread", [40.0, 0.4]), ("mmap+random", [29.0, 0.4])],
+        ..read_points()
+    };
+    plan.switch = Some(([80.0, 5.0], access.clone()));
+    let mut lab = plan.lab();
+    lab.record.observations[0].seen = Reading::Value(observation(access));
+    let cold = lab.analyze().advice.remove(0);
+    assert_eq!(cold.switched[0].like.as_deref(), Some("native/read"));
+    assert!(!cold.caveats.contains(&AdviceCaveat::SwitchApart), "{:?}", cold.caveats);
 }
 
 #[test]

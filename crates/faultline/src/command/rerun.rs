@@ -11,6 +11,7 @@ use lab::{fixture, trace::TraceFile};
 use schema::{
     Bytes, Experiment, Record, SCHEMA_VERSION, State,
     across::Across,
+    advised::Advised,
     experiment::{Compare, TraceAsked},
     machine::Origin,
     observation::Means,
@@ -91,6 +92,8 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
         named.take_found(&table);
     }
     args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
+    // The trace was made before this run, which may be of another machine: a command that cannot be watched is not known to do it.
+    let advised = before.advised.as_deref().map(|it| Advised { given: true, ..it.clone() });
     let how = RunSettings {
         budget_binds: args.rounds.is_none(),
         rounds: args.rounds,
@@ -98,7 +101,7 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
         may_execute: args.run_commands,
         store: store.as_ref(),
         traces: &traces,
-        advised: before.advised.as_deref(),
+        advised: advised.as_ref(),
         ..RunSettings::new(before.seed, budget(&before)?, &interrupted, &line)
     };
     let measured = measure::measure(&experiment, &subject, &how)?;

@@ -59,8 +59,8 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             format!("at most {} of the program's time goes to the file", percent(*share))
         }
         AdviceReason::FromDevice { bytes } => format!(
-            "all pages are in memory, and it reads {} from the device all the same, by O_DIRECT or because it evicts them, which a \
-             replay does not",
+            "all pages are in memory, and the command reads {} from the device all the same: by O_DIRECT, because it evicts them, or \
+             of another file. A replay does not",
             size(*bytes)
         ),
         AdviceReason::AllSlower { times: least } => {
@@ -111,6 +111,27 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             };
             format!("the replay is not the program: it takes {} as long as the whole program{at_once}", times(*longer))
         }
+        AdviceReason::MoreThanUserTimeLeaves { most, replay } => format!(
+            "the replay is not the program: it takes {} of its time, and the program's own user time leaves {} for reading",
+            percent(*replay),
+            percent(*most)
+        ),
+        AdviceReason::MappedAgain { mappings, files } => format!(
+            "the program makes {} mappings of {}, which costs it calls, page faults and TLB shootdowns, and a replay maps each \
+             file once",
+            thousands(*mappings),
+            count(*files, "file", "files")
+        ),
+        AdviceReason::OpenedAgain { arm, opens, files } => format!(
+            "the program opens {} {} times and would map as often, and the replay of {arm} maps each file once",
+            count(*files, "file", "files"),
+            thousands(*opens)
+        ),
+        AdviceReason::SeveralThreads { threads } => format!(
+            "the program has {} threads, and whether it waits for what one of them reads does not show while all pages are in \
+             memory",
+            thousands(*threads)
+        ),
         AdviceReason::NotChecked { why } => format!("the replay was not held against the program: {}", unchecked(why)),
         AdviceReason::DependsOnUse { arm } => format!(
             "whether {} gains depends on how much the program looks at of each access, which a trace does not have",
