@@ -421,6 +421,8 @@ pub enum AdviceCaveat {
     TouchedWhole { files: u64 },
     /// The program opens so many files so often, and the replay opens each once.
     OpenedAgain { opens: u64, files: u64 },
+    /// The switch reads so much of another file, which was in the page cache.
+    OtherFile { path: String, bytes: u64 },
     /// So many threads are replayed by one.
     Threads { threads: u64 },
     /// It waits for the device at so many more of the accesses than now, as a share of them. The low end of the gain allows for

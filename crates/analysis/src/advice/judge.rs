@@ -43,6 +43,8 @@ const LARGE_MAPPING: u64 = 64;
 const TOUCHED_AGAIN: f64 = 1.5;
 /// Processors at work at once, beyond which threads or processes overlap.
 const OVERLAPS: f64 = 1.05;
+/// Of the accesses' bytes: what a switch reaches elsewhere.
+const MUCH: f64 = 0.1;
 /// A trace that lacks more says nothing.
 const LEAST_COVERAGE: f64 = 0.999;
 
@@ -112,6 +114,34 @@ type Open = (AdviceReason, Settles);
 
 /// `is_two_sided`: in some state the replay was shown to take neither more nor less than the program.
 pub(super) fn judge(
+    found: &Found,
+    checked: Option<&Checked>,
+    is_two_sided: bool,
+    commands: &[CommandFinding],
+) -> Advice {
+    let advice = by_replays_or_switches(found, checked, is_two_sided, commands);
+    let caveat = match &advice.how {
+        Some(How::Switch { line }) => other_file(found, line),
+        _ => None,
+    };
+    Advice { caveats: caveat.into_iter().chain(advice.caveats).collect(), ..advice }
+}
+
+/// A file beside those of the command that a switch reaches, and that was in the page cache where they were not.
+fn other_file(found: &Found, switch: &str) -> Option<AdviceCaveat> {
+    let mut switches = found.program.as_ref()?.switches.iter();
+    let seen = found.observation(switches.find(|it| line(it) == switch)?)?;
+    let reached = |it: &Access| it.read_bytes().saturating_add(it.mapped_bytes());
+    let is_code = |it: &Access| it.mappings.iter().any(|it| it.executable);
+    let others = seen.files.iter().filter(|it| !it.named && !is_code(&it.access));
+    let most = others.max_by_key(|it| reached(&it.access))?;
+    let bytes = reached(&most.access);
+    let is_much = bytes as f64 > MUCH * found.advised.pattern.bytes as f64;
+    (found.start.state.waits_for_device() && is_much)
+        .then(|| AdviceCaveat::OtherFile { path: most.path.clone(), bytes })
+}
+
+fn by_replays_or_switches(
     found: &Found,
     checked: Option<&Checked>,
     is_two_sided: bool,

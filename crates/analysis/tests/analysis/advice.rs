@@ -10,7 +10,7 @@ use schema::{
     command::Spec,
     counted::Bin,
     findings::Findings,
-    observation::{Access, MappingCount, Means, Observation, Observed},
+    observation::{Access, FileAccess, MappingCount, Means, Observation, Observed},
     reason::Reason,
     record::{self, Outcome, RoundsEnd},
     trace::{NotSeen, Traced},
@@ -401,6 +401,19 @@ fn the_programs_own_switch_is_the_least_effort_and_is_held_against_the_predictio
     assert_eq!(switched.like.as_deref(), Some("native/pread"));
     assert!((switched.real.unwrap().median - 80.0 / 34.0).abs() < 0.1);
     assert!((switched.predicted.unwrap().median - 80.0 / 32.0).abs() < 0.1);
+}
+
+#[test]
+fn another_file_that_a_switch_reads_was_in_the_page_cache() {
+    let mut plan = mapped_points();
+    plan.switch = Some(([34.0, 5.5], reads()));
+    let mut lab = plan.lab();
+    let Reading::Value(seen) = &mut lab.record.observations[1].seen else { panic!() };
+    seen.files.push(FileAccess { path: "/data/index".into(), named: false, access: reads() });
+    let [cold, cached]: [Advice; 2] = lab.analyze().advice.try_into().unwrap();
+    let caveat = AdviceCaveat::OtherFile { path: "/data/index".into(), bytes: 543 * 4096 };
+    assert!(cold.caveats.contains(&caveat), "{:?}", cold.caveats);
+    assert!(!cached.caveats.contains(&caveat), "it was cached, and so were all");
 }
 
 /// Points by calls, of which read-ahead brings in three times as much.

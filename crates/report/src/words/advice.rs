@@ -270,6 +270,10 @@ pub fn advice_caveat(of: &AdviceCaveat) -> String {
             count(*files, "file", "files"),
             thousands(*opens)
         ),
+        AdviceCaveat::OtherFile { path, bytes } => format!(
+            "the switch reaches {} of {path}, which was not evicted; name it, too, and it is",
+            size(*bytes as f64)
+        ),
         AdviceCaveat::Threads { threads } => {
             format!("the program used {} threads, and the replay has one", thousands(*threads))
         }

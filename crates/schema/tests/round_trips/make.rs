@@ -596,7 +596,7 @@ makes! {
         AdviceCaveat {
             TowardsMapping, TowardsCalls, ThisMachine, WholePages, OneSidedCheck, Incomplete { coverage }, SwitchApart, Threads { threads },
             MoreWaits { share, slower },
-            TouchedWhole { files }, OpenedAgain { opens, files },
+            TouchedWhole { files }, OpenedAgain { opens, files }, OtherFile { path, bytes },
         }
         CheckedBy { ColdLessCached, SystemTime, CpuTime, Faults, Time }
         Caution {
