@@ -40,7 +40,7 @@ pub struct Loss {
     /// The same against the baseline.
     #[serde(default)]
     pub than_baseline: Option<f64>,
-    /// The choice was too slow for rounds: the figure is that of one short pass.
+    /// The choice was too slow for rounds: the figure is what a pass takes by one short one.
     #[serde(default)]
     pub by_trial: bool,
     /// Which of the two is faster was not decided: it loses no more than this, by the end of an interval.

@@ -12,6 +12,7 @@ use crate::{Bytes, Condition, Span, Workload};
 pub enum Skip {
     /// A pass of the least useful size does not fit into the budget, as a trial showed. The arm itself is there.
     TooSlow {
+        /// Of the trial, which may have fewer blocks: see `ns_per_block_of_pass`.
         ns_per_block: f64,
         /// Of the least useful pass.
         blocks: u64,
@@ -81,6 +82,15 @@ impl Skip {
         matches!(self, Skip::Unavailable(_) | Skip::NoReplay { .. } | Skip::Failed(_) | Skip::Other(_))
     }
 
+    /// Of an arm that was too slow: what a block takes in a pass of a useful size, by its trial. It is less than in the trial
+    /// where the first blocks bring in what the others find.
+    pub fn ns_per_block_of_pass(&self) -> Option<f64> {
+        let Skip::TooSlow { blocks, twice, around_ns, pass_ns, .. } = self else { return None };
+        let times = if *twice { 2.0 } else { 1.0 };
+        let each = (pass_ns - around_ns) / (*blocks as f64 * times);
+        (each.is_finite() && each > 0.0).then_some(each)
+    }
+
     /// Whether time is all that was lacking: the arm itself is there.
     pub fn is_for_want_of_time(&self) -> bool {
         matches!(self, Skip::TooSlow { .. } | Skip::TooLong { .. } | Skip::Untried)
@@ -104,9 +114,9 @@ impl fmt::Display for Skip {
         match self {
             Skip::TooSlow { ns_per_block, blocks, twice, around_ns, pass_ns, budgets } => write!(
                 f,
-                "too slow for this budget: {} per block in a trial, so one pass of {blocks} blocks{} takes {}, {} around it \
+                "too slow for this budget: {} per block by a trial, so one pass of {blocks} blocks{} takes {}, {} around it \
                  included; it fits with about {budgets:.0} times the --budget",
-                duration(*ns_per_block),
+                duration(self.ns_per_block_of_pass().unwrap_or(*ns_per_block)),
                 if *twice { ", each read twice," } else { "" },
                 duration(*pass_ns),
                 duration(*around_ns)

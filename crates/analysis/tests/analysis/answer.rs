@@ -76,9 +76,16 @@ fn an_arm_loses_no_more_than_the_one_that_stands_for_its_work() {
     assert_eq!(of_both(loses), [Some(2), Some(2)]);
 }
 
-/// By a trial in which a block took 20 µs.
+/// A block takes 20 µs in a pass, and took 80 µs in a trial of fewer.
 fn too_slow() -> Skip {
-    Skip::TooSlow { ns_per_block: 20_000.0, blocks: 32, twice: false, around_ns: 0.0, pass_ns: 1e9, budgets: 4.0 }
+    Skip::TooSlow {
+        ns_per_block: 80_000.0,
+        blocks: 50_000,
+        twice: true,
+        around_ns: 3e6,
+        pass_ns: 3e6 + 2.0 * 50_000.0 * 20_000.0,
+        budgets: 4.0,
+    }
 }
 
 #[test]
@@ -126,6 +133,28 @@ fn an_arm_that_was_too_slow_for_rounds_loses_what_its_trial_showed() {
     let mapping = choices.iter().find(|it| it.arms == ["native/mmap"]).unwrap();
     assert_eq!(worst(mapping), Some((1, 20)));
     assert!(mapping.losses[0].by_trial);
+}
+
+#[test]
+fn cold_random_reads_of_a_trial_say_nothing_of_a_pass_with_many_more() {
+    let loss = |state: State, ops: u64| {
+        let mut lab = Lab::new();
+        for block in ["4 KiB", "64 KiB"] {
+            let condition = lab.condition(schema::Condition { ops, ..random(block, state) });
+            for (arm, ns) in [("pread", 1000.0), ("direct", 900.0)] {
+                let cell = lab.cell(condition, arm);
+                lab.measure(cell, 12, ns, |_, _| {});
+            }
+            let slow = lab.cell(condition, "mmap");
+            lab.record.cells[slow].skipped = Some(too_slow());
+        }
+        let choices = lab.analyze().answer.choices;
+        let mapping = of_arms(&choices, "native/mmap");
+        mapping.losses.first().and_then(|it| it.than_baseline).map(|it| it.round() as i64)
+    };
+    assert_eq!(loss(State::Cold, 60_000), Some(20));
+    assert_eq!(loss(State::Cold, 600_000), None, "there the pages stay that it brought in");
+    assert_eq!(loss(State::Cached, 600_000), Some(20));
 }
 
 #[test]

@@ -93,7 +93,9 @@ pub fn size(condition: &Condition, trials: &[Trial], share_ns: f64, baseline: &[
         trials.iter().partition(|trial| trial.pass_ns(floor as f64) <= longest_ns.max(2.0 * trial.overhead_ns));
     let per_round_ns = share_ns / f64::from(ROUNDS_WANTED);
     let overhead_ns: f64 = fitting.iter().map(|trial| trial.overhead_ns).sum();
-    let ns_per_op: f64 = fitting.iter().map(|trial| trial.pass_ns(1.0) - trial.overhead_ns).sum();
+    // What they take in a useful pass: first blocks may bring in what the others find.
+    let least_ops = floor.max(1) as f64;
+    let ns_per_op: f64 = fitting.iter().map(|trial| (trial.pass_ns(least_ops) - trial.overhead_ns) / least_ops).sum();
     let wanted = if ns_per_op > 0.0 { (per_round_ns - overhead_ns).max(0.0) / ns_per_op } else { cap as f64 };
     let ops = (wanted.min(cap as f64) as u64).clamp(floor, cap);
     let round_ns = fitting.iter().map(|trial| trial.pass_ns(ops as f64)).sum();
@@ -342,6 +344,19 @@ mod tests {
         assert_eq!(stays.pass_time(10), linear(10));
         assert!(stays.pass_time(20_000) < Duration::from_millis(300), "{:?}", stays.pass_time(20_000));
         assert!(linear(20_000) > Duration::from_secs(100));
+    }
+
+    #[test]
+    fn a_mapping_whose_trial_brought_in_all_of_a_small_file_is_not_too_slow() {
+        // 16 reads bring in 64 MiB in 60 ms, and 240 are a useful pass of the baseline.
+        let condition = condition(Workload::Random, State::Cold, 4096, 64 << 20);
+        let of = |whole_range_ns: f64| Trial { ops: 16, elapsed_ns: 60e6, whole_range_ns, ..trial(1, 0.0) };
+        let sized = |mapping: Trial| size(&condition, &[trial(0, 25_000.0), mapping], 1e9, &[0], WINDOW);
+        assert_eq!(sized(of(60e6)).too_slow, []);
+        assert_eq!(sized(of(f64::INFINITY)).too_slow.len(), 1);
+        // Nor does its first read make the passes of all arms as short as they may be.
+        let of_both = size(&condition, &[trial(0, 25_000.0), of(60e6)], 3e9, &[0], WINDOW);
+        assert!(of_both.ops > 500 && of_both.round_ns * f64::from(ROUNDS_WANTED) <= 3e9, "{of_both:?}");
     }
 
     #[test]

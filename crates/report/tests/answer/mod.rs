@@ -364,7 +364,7 @@ fn a_loss_that_passes_at_the_size_of_the_job_do_not_confirm_is_marked() {
     run.findings.answer.choices[0].losses[1].than_baseline = None;
     run.findings.answer.choices[0].losses[1].by_trial = true;
     let text = squeezed(&first_screen(&run));
-    assert!(text.contains(&format!("elsewhere at most 1.5x (of one short pass, {MARK})")), "{text}");
+    assert!(text.contains(&format!("elsewhere at most 1.5x (by one short pass, {MARK})")), "{text}");
 }
 
 #[test]

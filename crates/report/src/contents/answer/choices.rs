@@ -85,7 +85,7 @@ impl Words<'_> {
     /// What to know of how much an arm loses.
     fn marks(&self, loss: &Loss) -> Vec<&'static str> {
         let is_unconfirmed = self.map.iter().any(|it| it.id == loss.id && it.is_unconfirmed());
-        let marks = [(loss.by_trial, "of one short pass"), (is_unconfirmed, UNCONFIRMED)];
+        let marks = [(loss.by_trial, "by one short pass"), (is_unconfirmed, UNCONFIRMED)];
         marks.into_iter().filter(|it| it.0).map(|it| it.1).collect()
     }
 
@@ -104,7 +104,7 @@ impl Words<'_> {
         let (times, choice, loss, plain) = far.max_by(|a, b| a.0.total_cmp(&b.0))?;
         let condition = self.record.conditions.get(loss.id.condition_index)?;
         let (workload, of) = column(condition);
-        let trial = if loss.by_trial { " in a short pass" } else { "" };
+        let trial = if loss.by_trial { " by a short pass" } else { "" };
         Some(format!(
             "{} up to {} slower than {} ({}{trial})",
             self.names.short(choice.arms.first()?),
