@@ -388,6 +388,9 @@ impl<'a> Cell<'a> {
                 (true, _) => Some(ops.min(requests)),
                 // Through the page cache a whole page comes.
                 (false, _) if run.page_bytes() != RANDOM_BYTES => None,
+                // A call for parts of two pages asks for both at once. Such requests are fewer than the pages, and larger
+                // than those of the ceiling: no number of them is a share of it. A mapping has a fault for each page.
+                (false, _) if !self.arm().maps() && self.own.lies_across_pages(RANDOM_BYTES) => None,
                 (false, Some(reached)) => (requests <= 1.5 * reached as f64).then_some(requests.min(reached as f64)),
                 (false, None) => Some(ops.min(requests)),
             }

@@ -289,6 +289,12 @@ pub struct Start {
 }
 
 impl Condition {
+    /// Whether random blocks may lie across the border of two pages although they would fit into as many: they begin
+    /// anywhere, or the range that they are counted from begins within a page.
+    pub fn lies_across_pages(&self, page_bytes: u64) -> bool {
+        self.workload == Workload::Random && (!self.aligned || !self.range.offset.is_multiple_of(page_bytes.max(1)))
+    }
+
     /// All but how much a pass does, and where: that a planner may choose.
     #[must_use]
     pub fn without_size(&self) -> Condition {

@@ -183,6 +183,27 @@ fn reads_of_4_kib_are_held_against_the_ceiling_whatever_a_page_is() {
 }
 
 #[test]
+fn calls_for_parts_of_two_pages_are_no_requests_of_4_kib() {
+    let share = |arm: &str, change: fn(&mut schema::Condition)| {
+        let mut condition = random("4 KiB", State::Cold);
+        change(&mut condition);
+        let reads = |_: u32, pass: &mut Pass| {
+            pass.ns_per_op = 40_000.0;
+            pass.tally.distinct_pages = Some(2 * pass.tally.ops);
+            pass.reads("device_read_bytes", (2 * pass.tally.ops * 4096) as f64);
+        };
+        let lab = Lab::duel_with(condition, (arm, 1000.0), reads, ("stdio", 1000.0), nothing);
+        lab.analyze().cells[0].ceiling_share.map(|it| (it * 1e6).round())
+    };
+    // 16,384 calls of 40 us are a quarter of the ceiling's rate, and their pages a half.
+    assert_eq!(share("pread", |it| it.aligned = false), None);
+    assert_eq!(share("pread", |it| it.range.offset = 512), None);
+    assert_eq!(share("pread", |_| {}), Some(500_000.0));
+    assert_eq!(share("mmap+random", |it| it.aligned = false), Some(500_000.0), "each page has a fault of its own");
+    assert_eq!(share("direct", |it| it.range.offset = 512), Some(250_000.0));
+}
+
+#[test]
 fn a_limit_of_bytes_is_one_of_random_reads_too_and_one_of_requests_says_nothing_of_a_scan() {
     let share = |mut condition: schema::Condition, read_bytes_per_s, read_ops_per_s| {
         condition.storage = Some(Storage { read_bytes_per_s, read_ops_per_s });

@@ -19,8 +19,8 @@ pub(super) fn unseen(why: &Unseen) -> String {
         }
         Unseen::MapsNothing => "the arm reaches no page of the file by a fault",
         Unseen::NoCeiling => {
-            "it is known of cold scans, and of cold random reads of 4 KiB, where the device was read and its ceiling \
-             could be measured"
+            "it is known of cold scans, and of cold random reads of 4 KiB of one page each, where the device was read and \
+             its ceiling could be measured"
         }
         Unseen::OtherState => "known only where pages are missing in the page cache",
         Unseen::NoCpuTime => "the processor time of the command is unknown",
