@@ -4,7 +4,7 @@
 use std::{cell::OnceCell, collections::BTreeMap, fmt::Debug};
 
 use schema::{
-    Arm, Beside, CellId, Condition, Durability, Labels, Names, Reading, Record, State, Workload,
+    Arm, Beside, CellId, Condition, Descriptor, Durability, Labels, Names, Reading, Record, State, Workload,
     beats::Beats,
     experiment::Compare,
     findings::{NoiseFloor, StateNoise},
@@ -177,6 +177,16 @@ impl<'a> Cell<'a> {
             Some(why) => Reading::unavailable(why),
             None => self.reading_per_op(name, SortedValues::mean),
         }
+    }
+
+    /// Why its faults are none of pages that each were reached by one of them.
+    pub(crate) fn why_no_faults_of_pages(&self) -> Option<Unseen> {
+        let Condition { threads, descriptor, workload, .. } = *self.own;
+        // Of a command it is not known how it reads.
+        let maps = self.own.is_of_commands() || self.arm().maps();
+        // Threads of a scan have a part of the range each.
+        let overlap = threads > 1 && descriptor == Descriptor::PerThread && !workload.is_ascending();
+        (!maps).then_some(Unseen::MapsNothing).or(overlap.then_some(Unseen::MappingsOfThreads))
     }
 
     pub(crate) fn new(record: &'a Record, index: usize, entry: &'a record::Cell, condition: &'a Condition) -> Cell<'a> {

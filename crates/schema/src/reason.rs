@@ -224,6 +224,8 @@ pub enum Unseen {
     PagesNotCounted,
     /// The arm reaches no page of the file by a fault: the few that it takes are on memory of its own.
     MapsNothing,
+    /// Each thread has a mapping of its own, and all of them read the same range.
+    MappingsOfThreads,
     /// A share of a ceiling that is not known, or of one that these reads have nothing to do with.
     NoCeiling,
     /// It is of states that begin without the pages.

@@ -17,7 +17,6 @@ pub(crate) fn all(run: &Run) -> Vec<CountedFinding> {
 }
 
 fn finding(counted: &Counted, cell: &Cell) -> CountedFinding {
-    let arm = cell.arm();
     let whole_blocks = match cell.own.consumed_percent {
         100 => counted.bytes,
         _ => cell.own.pass_bytes() as u64,
@@ -27,10 +26,10 @@ fn finding(counted: &Counted, cell: &Cell) -> CountedFinding {
     let by_kind = || Ok(count(counted, "minor_faults")? + count(counted, "major_faults")?);
     let faults = || count(counted, "user_faults").or_else(|_: Reason| by_kind());
     let per_mib = |events: Result<f64, Reason>| Reading::from(events.and_then(|it| Ok(it / (bytes.clone()? / MIB))));
-    let pages_per_fault = faults().and_then(|it| match it > 0.0 {
-        _ if !arm.maps() => Err(Unseen::MapsNothing.into()),
-        true => Ok(counted.distinct_pages.ok_or(Unseen::PagesNotCounted)? as f64 / it),
-        false => Err(Unseen::NoFault.into()),
+    let pages_per_fault = faults().and_then(|it| match (cell.why_no_faults_of_pages(), it > 0.0) {
+        (Some(why), _) => Err(why.into()),
+        (None, true) => Ok(counted.distinct_pages.ok_or(Unseen::PagesNotCounted)? as f64 / it),
+        (None, false) => Err(Unseen::NoFault.into()),
     });
     let device = valid(counted).and_then(|()| match &counted.device_read_bytes {
         Reading::Value(value) if value.is_finite() && *value >= 0.0 => Ok(*value),

@@ -284,11 +284,10 @@ fn few(rounds: usize) -> Reason {
     if rounds == 1 { Reason::SinglePass } else { Reason::NoInterval }
 }
 
-/// Pages for each fault, of an arm that reads by calls. Of a command it is not known how it reads.
+/// Pages for each fault, of an arm whose faults are not of the pages that it reached.
 fn without_mapping(metric: Metric, cells: &[&Cell]) -> Option<MetricResult> {
-    let maps_nothing = |cell: &&Cell| !cell.own.is_of_commands() && !cell.arm().maps();
-    let without = metric == Metric::PagesPerFault && cells.iter().any(maps_nothing);
-    without.then(|| MetricResult::unseen(metric, Unseen::MapsNothing))
+    let asked = cells.iter().filter(|_| metric == Metric::PagesPerFault);
+    Some(MetricResult::unseen(metric, asked.copied().find_map(Cell::why_no_faults_of_pages)?))
 }
 
 /// A part of CPU times of which it is not known how they divide.

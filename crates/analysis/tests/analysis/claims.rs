@@ -1371,6 +1371,28 @@ fn an_arm_that_reads_by_calls_has_no_pages_per_fault() {
 }
 
 #[test]
+fn threads_with_mappings_of_their_own_have_no_pages_per_fault() {
+    let claim = "arm = \"mmap\"\nmetric = \"pages-per-fault\"\nexpect = { at-most = 1.5 }";
+    // Four threads that reach the same 8,192 pages take a fault for each.
+    let faults = |_: u32, pass: &mut Pass| {
+        pass.tally.distinct_pages = Some(8192);
+        pass.reads("minor_faults", 4.0 * 8192.0);
+        pass.reads("major_faults", 0.0);
+    };
+    let verdict = |threads: u32, descriptor: schema::Descriptor| {
+        let mut lab = duel(claim, faults, faults);
+        for condition in &mut lab.record.conditions {
+            condition.workload = schema::Workload::Random;
+            (condition.threads, condition.descriptor) = (threads, descriptor);
+        }
+        only(&lab).verdict
+    };
+    use schema::Descriptor::*;
+    assert_eq!(verdict(4, PerThread), ClaimVerdict::NotTestableHere);
+    assert_eq!([verdict(1, PerThread), verdict(4, Shared)], [ClaimVerdict::Holds; 2]);
+}
+
+#[test]
 fn a_claim_speaks_of_folios_where_most_are_of_one_size_and_after_one_fill_alone() {
     let claim = "arm = \"mmap\"\nmetric = \"pages-per-fault\"\nexpect = { at-most = 1.5 }";
     let few = |_: u32, pass: &mut Pass| {

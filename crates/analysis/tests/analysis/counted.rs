@@ -68,6 +68,20 @@ fn an_arm_that_reads_by_calls_has_no_pages_per_fault() {
 }
 
 #[test]
+fn faults_of_several_mappings_are_not_of_pages_that_count_once() {
+    let of = |workload: schema::Workload, descriptor: schema::Descriptor| {
+        let mut lab = duel(["mmap", "read"], [counts(0, 128, 1024, 0.0), counts(1, 1, 0, 0.0)]);
+        let condition = &mut lab.record.conditions[0];
+        (condition.threads, condition.workload, condition.descriptor) = (4, workload, descriptor);
+        lab.analyze().counted[0].pages_per_fault.clone()
+    };
+    use schema::{Descriptor::*, Workload::*};
+    assert_eq!(of(Random, PerThread), Reading::unavailable(Unseen::MappingsOfThreads));
+    assert_eq!(of(Random, Shared), Reading::Value(16.0), "one mapping for all");
+    assert_eq!(of(Scan, PerThread), Reading::Value(16.0), "a part of the range for each");
+}
+
+#[test]
 fn counts_of_a_pass_that_left_its_state_are_not_used() {
     let mut broken = counts(0, 128, 1024, 0.0);
     broken.invalid = Some("5 pages left".into());
