@@ -344,6 +344,14 @@ impl<'a> Cell<'a> {
         self.reached_of_ceiling(run).filter(|_| !self.has_low_ceiling(run))
     }
 
+    /// Why there is no share of a ceiling that other reads showed to be none.
+    pub(crate) fn why_low_ceiling(&self, run: &Run) -> Option<Unseen> {
+        self.reached_of_ceiling(run).filter(|_| self.own.storage.is_none())?;
+        let (_, exceeds) = run.low_ceiling(self.own.workload)?;
+        let arm = run.cells.iter().find(|it| it.id.cell == exceeds)?.arm();
+        Some(Unseen::LowCeiling { arm: run.name(arm).to_string(), label: run.label(exceeds) })
+    }
+
     fn has_low_ceiling(&self, run: &Run) -> bool {
         let is_low = || run.low_ceiling(self.own.workload).is_some();
         self.own.storage.is_none() && (run.above_ceiling().contains_key(&self.id.cell) || is_low())

@@ -228,6 +228,11 @@ pub enum Unseen {
     MappingsOfThreads,
     /// A share of a ceiling that is not known, or of one that these reads have nothing to do with.
     NoCeiling,
+    /// A share of a ceiling that an arm exceeded, so that it was measured too low.
+    LowCeiling {
+        arm: String,
+        label: String,
+    },
     /// It is of states that begin without the pages.
     OtherState,
     NoCpuTime,

@@ -67,7 +67,7 @@ pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) ->
     let rounds = seen.len();
     let values = || seen.iter().map(|&(_, _, than, arm)| (than, arm));
     if rounds == 0 {
-        return missing(metric, &[than, arm]);
+        return missing(run, metric, &[than, arm]);
     }
     let names = readings(metric);
     if [than, arm].iter().any(|cell| is_coarse(metric, cell)) {
@@ -123,7 +123,7 @@ fn of_passes(run: &Run, metric: Metric, cell: &Cell, scale: impl Fn(&Pass) -> Op
     let rounds = seen.len();
     let values = || seen.iter().map(|&(_, value)| value);
     if rounds == 0 {
-        return missing(metric, &[cell]);
+        return missing(run, metric, &[cell]);
     }
     if let Some(none) = undivided(metric, &[cell]) {
         return none;
@@ -297,13 +297,14 @@ fn undivided(metric: Metric, cells: &[&Cell]) -> Option<MetricResult> {
     Some(MetricResult::none(cells.iter().map(|it| it.passes.len()).min()?, why.into()))
 }
 
-fn missing(metric: Metric, cells: &[&Cell]) -> MetricResult {
+fn missing(run: &Run, metric: Metric, cells: &[&Cell]) -> MetricResult {
     let uncounted = |cell: &&Cell| cell.passes.iter().any(|pass| pass.tally.distinct_pages.is_none());
     if metric == Metric::PagesPerFault && cells.iter().any(uncounted) {
         return MetricResult::unseen(metric, Unseen::PagesNotCounted);
     }
     if metric == Metric::CeilingShare {
-        return MetricResult::unseen(metric, Unseen::NoCeiling);
+        let low = cells.iter().find_map(|cell| cell.why_low_ceiling(run));
+        return MetricResult::unseen(metric, low.unwrap_or(Unseen::NoCeiling));
     }
     if metric.is_of_beats() {
         return MetricResult::unseen(metric, Unseen::FewBeats);

@@ -950,6 +950,25 @@ fn a_share_of_the_ceiling_is_a_number_and_may_be_held_against_another_one() {
 }
 
 #[test]
+fn a_share_of_a_ceiling_that_was_exceeded_says_by_what() {
+    let why = |read_ns: f64| {
+        let claim = "arm = \"mmap\"\nmetric = \"ceiling-share\"\nexpect = { at-least = 0.1 }";
+        let reads = |_: u32, pass: &mut Pass| {
+            pass.reads("device_read_bytes", 64.0 * MIB as f64);
+        };
+        let mut lab = duel(claim, nothing, nothing);
+        lab.record.conditions[0].state = schema::State::Cold;
+        lab.record.samples.clear();
+        lab.measure(0, 10, read_ns, reads);
+        lab.measure(1, 10, 65_536.0, reads);
+        report::words::reasons(&only(&lab).reasons).unwrap_or_default()
+    };
+    // The ceiling is 2 GB/s: 65,536 bytes in 32,768 ns.
+    assert!(why(16_384.0).contains("read exceeded the ceiling that was measured"), "{}", why(16_384.0));
+    assert!(!why(40_000.0).contains("exceeded"), "{}", why(40_000.0));
+}
+
+#[test]
 fn a_claim_about_a_cached_file_is_judged_on_the_folios_of_its_time_and_of_today() {
     let text = r#"
         title = "Folios"

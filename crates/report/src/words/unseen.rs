@@ -25,6 +25,9 @@ pub(super) fn unseen(why: &Unseen) -> String {
             "it is known of cold scans, and of cold random reads of 4 KiB of one page each, where the device was read and \
              its ceiling could be measured"
         }
+        Unseen::LowCeiling { arm, label } => {
+            return format!("{arm} exceeded the ceiling that was measured ({label}), so it is none");
+        }
         Unseen::OtherState => "known only where pages are missing in the page cache",
         Unseen::NoCpuTime => "the processor time of the command is unknown",
         Unseen::FewTicks { cpu_ns, tick_ns } => {
