@@ -89,8 +89,8 @@ pub fn warning(warning: &Warning) -> String {
             and_more(*more)
         ),
         Warning::LowCeiling { arm, label, share } => format!(
-            "the device's ceiling was measured too low, as beside a cache of the host or in a slow moment: {arm} read at {} \
-             of it ({label}); nothing is called a share of it",
+            "the device's ceiling was measured too low, as beside a cache of the host, in a slow moment, or with fewer requests \
+             at once than the arm makes: {arm} read at {} of it ({label}); nothing is called a share of it",
             percent(*share)
         ),
         Warning::PagesLeft { lost, passes, most_pages } => format!(
