@@ -73,7 +73,7 @@ pub struct ClaimOutlook {
 }
 
 impl ClaimOutlook {
-    /// At least half of what is asked must be decided.
+    /// One condition is enough for a verdict: what is lost is named beside it.
     pub fn is_decidable(&self) -> bool {
         self.lost < self.asked
     }
