@@ -108,7 +108,7 @@ impl Words<'_> {
         Some(format!(
             "{} up to {} slower than {} ({}{trial})",
             self.names.short(choice.arms.first()?),
-            times_at_most(times),
+            self::times(times),
             self.names.short(plain),
             work(workload, of)
         ))
