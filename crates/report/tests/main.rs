@@ -82,6 +82,20 @@ fn check_widths(run: &Run) {
 }
 
 #[test]
+fn passes_too_short_for_ticks_are_one_missing_reading() {
+    let mut run = run();
+    let ok = run.findings.cells.iter_mut().filter(|it| it.status == Status::Ok);
+    for (at, cell) in ok.take(3).enumerate() {
+        let few = Unseen::FewTicks { cpu_ns: [1_400_000, 8_900_000, 3_000_000][at], tick_ns: 4_000_000 };
+        cell.system_ns_per_op = Reading::unavailable(few);
+    }
+    let text = report::markdown(&run.record, &run.findings);
+    let missing: Vec<&str> = text.lines().filter(|it| it.starts_with("* sys/op: a pass takes")).collect();
+    let [only] = missing[..] else { panic!("{missing:#?}") };
+    assert!(only.contains("1.40 ms to 8.90 ms") && only.ends_with("(3 cells)"), "{only}");
+}
+
+#[test]
 fn the_report_reads_well_at_every_usual_width() {
     let run = run();
     expect_file!["snapshots/terminal-60.txt"].assert_eq(&terminal(&run, 60));

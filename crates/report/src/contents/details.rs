@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schema::{
     Condition, ConditionId, Findings, Labels, Names, Record,
     findings::{AnswerOf, CellFinding, Comparison, Estimate, Status, Verdict},
-    reason::Reason,
+    reason::{Reason, Unseen},
     record::Reading,
 };
 
@@ -92,31 +92,70 @@ pub(crate) fn legend(record: &Record) -> &'static str {
     }
 }
 
+/// Why a probe's column has no value: in words, but for the numbers of a reason that each cell has others of.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Gap {
+    Few { tick_ns: u64 },
+    Other(String),
+}
+
+/// The cells of a gap, and from where to where their CPU times lie.
+struct Cells {
+    cells: usize,
+    cpu_ns: [u64; 2],
+}
+
+/// By the place of the probe.
+#[derive(Default)]
+struct Gaps(BTreeMap<(usize, Gap), Cells>);
+
+impl Gaps {
+    fn add(&mut self, probe: usize, why: &Reason) {
+        let (gap, cpu_ns) = match why {
+            Reason::Unseen(Unseen::FewTicks { cpu_ns, tick_ns }) => (Gap::Few { tick_ns: *tick_ns }, *cpu_ns),
+            why => (Gap::Other(reason(why)), 0),
+        };
+        self.join((probe, gap), Cells { cells: 1, cpu_ns: [cpu_ns; 2] });
+    }
+
+    fn join(&mut self, gap: (usize, Gap), more: Cells) {
+        let known = self.0.entry(gap).or_insert(Cells { cells: 0, cpu_ns: more.cpu_ns });
+        let ([least, most], [other_least, other_most]) = (known.cpu_ns, more.cpu_ns);
+        *known = Cells { cells: known.cells + more.cells, cpu_ns: [least.min(other_least), most.max(other_most)] };
+    }
+
+    fn in_words(self) -> Vec<Missing> {
+        let in_words = |((probe, gap), Cells { cells, cpu_ns }): ((usize, Gap), Cells)| {
+            let reason = match gap {
+                Gap::Few { tick_ns } => words::few_ticks(cpu_ns, tick_ns),
+                Gap::Other(reason) => reason,
+            };
+            Missing { reading: PROBES[probe].title, reason, cells }
+        };
+        self.0.into_iter().map(in_words).collect()
+    }
+}
+
 /// Every table of the run. In a study the two forms of a comparison may have a condition in common, so each has tables of
 /// its own.
 pub(crate) fn of_run(record: &Record, findings: &Findings) -> (Vec<ConditionSection>, Vec<Missing>) {
     if !study::is_one(record) {
-        return sections(record, findings);
+        let (all, gaps) = sections(record, findings);
+        return (all, gaps.in_words());
     }
-    let (mut all, mut missing) = (Vec::new(), Vec::new());
+    let (mut all, mut gaps) = (Vec::new(), Gaps::default());
     for origin in 0..record.experiment.comparisons.len() {
         let (mut of_one, lost) = sections(record, &study::part(findings, origin));
         if let Some(heading) = study::heading(record, origin) {
             of_one.iter_mut().for_each(|section| section.title = format!("{heading}: {}", section.title));
         }
         all.extend(of_one);
-        for it in lost {
-            let known = |other: &&mut Missing| (other.reading, &other.reason) == (it.reading, &it.reason);
-            match missing.iter_mut().find(known) {
-                Some(other) => other.cells += it.cells,
-                None => missing.push(it),
-            }
-        }
+        lost.0.into_iter().for_each(|(gap, cells)| gaps.join(gap, cells));
     }
-    (all, missing)
+    (all, gaps.in_words())
 }
 
-fn sections(record: &Record, findings: &Findings) -> (Vec<ConditionSection>, Vec<Missing>) {
+fn sections(record: &Record, findings: &Findings) -> (Vec<ConditionSection>, Gaps) {
     let names = Names::of(record);
     let conditions = conditions(findings);
     let shown = |index: usize| conditions.iter().any(|it| it.condition_index == index);
@@ -129,18 +168,14 @@ fn sections(record: &Record, findings: &Findings) -> (Vec<ConditionSection>, Vec
             if probe.only_if_any { values.any(|&value| value > 0.0) } else { values.next().is_some() }
         })
         .collect();
-    let mut missing: BTreeMap<(usize, String), usize> = BTreeMap::new();
+    let mut gaps = Gaps::default();
     for (i, probe) in PROBES.iter().enumerate().filter(|(_, probe)| !probe.only_if_any) {
         for why in findings.cells.iter().filter(ok).filter_map(|cell| (probe.reading)(cell).why()) {
-            *missing.entry((i, reason(why))).or_default() += 1;
+            gaps.add(i, why);
         }
     }
-    let missing = missing
-        .into_iter()
-        .map(|((probe, reason), cells)| Missing { reading: PROBES[probe].title, reason, cells })
-        .collect();
     let sections = conditions.iter().filter_map(|&id| section(id, &labels, record, findings, &names, &shown)).collect();
-    (sections, missing)
+    (sections, gaps)
 }
 
 /// Every condition of the findings once, in the order of the record.

@@ -38,6 +38,7 @@ pub(crate) use reason::why_open;
 pub use reason::{reason, reasons};
 pub use safepoints::safepoints;
 pub(crate) use stall::{StallNames, StallSetting, stall};
+pub(crate) use unseen::few_ticks;
 pub(crate) use warning::topic as warning_topic;
 pub use warning::{fork_groups, warning};
 

@@ -30,13 +30,17 @@ pub(super) fn unseen(why: &Unseen) -> String {
         }
         Unseen::OtherState => "known only where pages are missing in the page cache",
         Unseen::NoCpuTime => "the processor time of the command is unknown",
-        Unseen::FewTicks { cpu_ns, tick_ns } => {
-            let [cpu, tick] = [cpu_ns, tick_ns].map(|&it| number::duration(it as f64));
-            return format!("a pass takes {cpu} of CPU time, and ticks of {tick} do not tell how that divides");
-        }
+        Unseen::FewTicks { cpu_ns, tick_ns } => return few_ticks([*cpu_ns; 2], *tick_ns),
         Unseen::SeveralThreads => "while one thread waits, others may work",
         Unseen::FewBeats => "no pass beside a beat was long enough for 100 deadlines",
         Unseen::NoDiskCounters => "the disk's counters cannot be read",
     }
     .into()
+}
+
+/// Of cells whose passes take from the least to the most of these.
+pub(crate) fn few_ticks([least_ns, most_ns]: [u64; 2], tick_ns: u64) -> String {
+    let [least, most, tick] = [least_ns, most_ns, tick_ns].map(|it| number::duration(it as f64));
+    let cpu = if least == most { least } else { format!("{least} to {most}") };
+    format!("a pass takes {cpu} of CPU time, and ticks of {tick} do not tell how that divides")
 }
