@@ -7,7 +7,10 @@ use schema::{
     reason::{NotInRun, Reason},
 };
 
-use super::{deciding, question::Question};
+use super::{
+    deciding,
+    question::{AskedCondition, Question},
+};
 use crate::measured::Run;
 
 /// Every claim, in the order of the experiment.
@@ -44,13 +47,21 @@ fn asked(run: &Run, claim: &Claim) -> Result<(u32, Vec<Reason>), NotInRun> {
     }
     let variant = deciding(asked.iter().map(|it| it.variant));
     asked.retain(|it| it.variant == variant);
-    let lost = asked.iter().filter_map(|it| {
-        let skipped = it.cells().filter_map(|cell| Some((cell, cell.entry.skipped.as_ref()?)));
-        // That there is nothing left to compare with follows from the reason of the other arm.
-        let (cell, skip) = skipped.min_by_key(|(_, skip)| **skip == Skip::NothingToCompare)?;
-        let of_the_arm = it.cells().any(|other| other.entry.skipped.is_none());
-        let reason = Reason::Skipped(skip.clone());
-        Some(if of_the_arm { reason.of(run.name(cell.arm())) } else { reason })
-    });
-    Ok((asked.len() as u32, lost.collect()))
+    // As of an answer: those on the folios of the study's time decide only where none on today's can be had.
+    let then = super::fill_then(run, &asked.iter().collect::<Vec<_>>());
+    let is_todays = |it: &AskedCondition| then.is_none() || it.fill() != then;
+    if asked.iter().any(|it| is_todays(it) && lost(run, it).is_none()) {
+        asked.retain(is_todays);
+    }
+    Ok((asked.len() as u32, asked.iter().filter_map(|it| lost(run, it)).collect()))
+}
+
+/// Why one of its conditions cannot be measured here.
+fn lost(run: &Run, asked: &AskedCondition) -> Option<Reason> {
+    let skipped = asked.cells().filter_map(|cell| Some((cell, cell.entry.skipped.as_ref()?)));
+    // That there is nothing left to compare with follows from the reason of the other arm.
+    let (cell, skip) = skipped.min_by_key(|(_, skip)| **skip == Skip::NothingToCompare)?;
+    let of_the_arm = asked.cells().any(|other| other.entry.skipped.is_none());
+    let reason = Reason::Skipped(skip.clone());
+    Some(if of_the_arm { reason.of(run.name(cell.arm())) } else { reason })
 }

@@ -1010,6 +1010,18 @@ fn a_claim_about_a_cached_file_is_judged_on_the_folios_of_its_time_and_of_today(
     assert_eq!(on, [(false, Some(2 << 20), ClaimVerdict::Holds), (true, Some(4096), ClaimVerdict::Reversed)]);
     let decides: Vec<bool> = claim.measured.iter().map(|it| it.decides).collect();
     assert_eq!(decides, [true, false], "both are listed");
+    // What is said ahead counts those that decide.
+    let ahead = |record: &schema::Record| analysis::outlook(record).remove(0);
+    let lost = |cells: &[usize]| {
+        let mut record = lab.record.clone();
+        cells.iter().for_each(|&it| record.cells[it].skipped = Some("not here".into()));
+        let it = ahead(&record);
+        (it.asked, it.lost)
+    };
+    assert_eq!(lost(&[]), (1, 0));
+    assert_eq!(lost(&[2, 3]), (1, 0), "those of its time decide nothing beside today's");
+    assert_eq!(lost(&[0, 1]), (2, 1));
+    assert_eq!(lost(&[0, 1, 2, 3]), (2, 2));
     // Today's that time left none for are open, and those of its time do not decide for them.
     let mut unmeasured = lab.record.clone();
     unmeasured.samples.retain(|it| it.cell >= 2);
