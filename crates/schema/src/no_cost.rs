@@ -19,6 +19,8 @@ pub enum NoCost {
     Threads,
     /// A pass was calibrated by itself, and one beside a second thread takes what that costs, too.
     Beside,
+    /// Calibrated blocks lie within as few pages as they fit into.
+    AcrossPages,
     /// The device was calibrated without a throttle.
     Throttled,
     /// It is unknown where the pages are.

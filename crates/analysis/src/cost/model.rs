@@ -83,6 +83,10 @@ pub(crate) fn components(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<C
     if !condition.beside.is_nothing() {
         return Err(NoCost::Beside);
     }
+    // How many of them reach into one more page depends on the block, and so does what each part costs.
+    if condition.lies_across_pages(pass.page_bytes as u64) {
+        return Err(NoCost::AcrossPages);
+    }
     if condition.storage.is_some() {
         return Err(NoCost::Throttled);
     }

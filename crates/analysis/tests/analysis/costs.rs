@@ -575,6 +575,19 @@ fn what_was_not_calibrated_has_no_account_and_keeps_its_counted_facts() {
 }
 
 #[test]
+fn random_blocks_that_lie_across_pages_have_no_account() {
+    let accounts = |change: fn(&mut Condition)| {
+        let mut condition = random("4 KiB", State::Mapped);
+        change(&mut condition);
+        lab(&[condition], |_, ns| ns).analyze().costs.unwrap().breakdowns.len()
+    };
+    assert_eq!(accounts(|_| {}), 2);
+    assert_eq!(accounts(|it| it.aligned = false), 0);
+    assert_eq!(accounts(|it| it.range.offset = 512), 0);
+    assert_eq!(accounts(|it| it.range.offset = 8192), 2);
+}
+
+#[test]
 fn without_a_calibration_nothing_changes() {
     let mut lab = lab(&both_states("4 KiB"), |_, ns| ns);
     lab.record.calibration = Reading::unavailable("not calibrated");

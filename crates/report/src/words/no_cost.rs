@@ -15,6 +15,7 @@ pub fn no_cost(why: &NoCost) -> String {
         NoCost::Runtime { runtime } => format!("unit costs are of native code, not of {runtime}"),
         NoCost::Threads => "unit costs are of one thread".into(),
         NoCost::Beside => "unit costs are of passes that nothing runs beside".into(),
+        NoCost::AcrossPages => "unit costs are of blocks that begin at a page or lie within one".into(),
         NoCost::Throttled => "the device is throttled, and was calibrated as it is".into(),
         NoCost::State { state } => format!("in state {state} it is unknown where the pages are"),
         NoCost::TooLargeToLock => "memory is too small to lock the range".into(),

@@ -684,6 +684,7 @@ makes! {
             Runtime { runtime },
             Threads,
             Beside,
+            AcrossPages,
             Throttled,
             State { state },
             TooLargeToLock,
