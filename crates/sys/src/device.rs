@@ -17,7 +17,7 @@ pub struct DiskCounters {
     pub read_bytes: u64,
     pub write_requests: u64,
     pub write_bytes: u64,
-    /// Flush requests; `None` before Linux 5.5.
+    /// Flush requests; `None` where they are not counted (`Disk::why_no_flushes`).
     pub flush_requests: Option<u64>,
     /// How long requests were in flight.
     pub busy_ms: u64,
@@ -73,7 +73,24 @@ impl Disk {
     /// The counters cannot be read.
     pub fn counters(&self) -> io::Result<DiskCounters> {
         let text = fs::read_to_string(self.folder.join("stat"))?;
-        parse_counters(&text).ok_or_else(|| io::Error::other(format!("unknown format of {}'s counters", self.name)))
+        let counters = parse_counters(&text);
+        let counters =
+            counters.ok_or_else(|| io::Error::other(format!("unknown format of {}'s counters", self.name)))?;
+        Ok(DiskCounters { flush_requests: counters.flush_requests.filter(|_| self.has_requests()), ..counters })
+    }
+
+    /// Linux counts flushes as requests of a queue (block/blk-flush.c, blk_account_io_flush). A disk that is made of others
+    /// (LVM, dm-crypt, md, NVMe with several paths) has none, and shows 0 of them whatever is flushed.
+    fn has_requests(&self) -> bool {
+        self.folder.join("mq").exists()
+    }
+
+    /// Where flushes are not counted.
+    pub fn why_no_flushes(&self) -> String {
+        match self.has_requests() {
+            true => "this kernel does not count flushes (Linux 5.5)".into(),
+            false => format!("{} has no request queue of its own, and flushes are counted in one only", self.name),
+        }
     }
 }
 
@@ -108,6 +125,21 @@ mod tests {
         let newer = parse_counters("100 5 4000 70 200 6 8000 90 0 1 2 0 0 0 0 33 4").unwrap();
         assert_eq!(newer, DiskCounters { flush_requests: Some(33), ..expected });
         assert_eq!(parse_counters("nonsense"), None);
+    }
+
+    #[test]
+    fn flushes_are_counted_where_there_is_a_queue_of_requests() {
+        let folder = std::env::temp_dir().join(format!("faultline-disk-{}", std::process::id()));
+        fs::create_dir_all(folder.join("mq")).unwrap();
+        fs::write(folder.join("stat"), "100 5 4000 70 200 6 8000 90 0 1 2 0 0 0 0 33 4").unwrap();
+        let disk = Disk { name: "dm-0".into(), folder: folder.clone() };
+        let with_queue = disk.counters().unwrap();
+        fs::remove_dir(folder.join("mq")).unwrap();
+        let without = (disk.counters().unwrap(), disk.why_no_flushes());
+        fs::remove_dir_all(folder).unwrap();
+        assert_eq!(with_queue.flush_requests, Some(33));
+        assert_eq!(without.0, DiskCounters { flush_requests: None, ..with_queue });
+        assert!(without.1.starts_with("dm-0 has no request queue"), "{}", without.1);
     }
 
     #[test]

@@ -29,14 +29,11 @@ impl DiskProbe {
     fn look(&self) -> Result<DiskCounters, String> {
         self.disk.as_ref().map_err(String::clone)?.counters().map_err(|error| error.to_string())
     }
-}
 
-fn flushes(before: &Result<DiskCounters, String>, after: &Result<DiskCounters, String>) -> Reading<f64> {
-    let counted = |it: &Result<DiskCounters, String>| match it {
-        Ok(counters) => counters.flush_requests.ok_or_else(|| "flushes are counted since Linux 5.5".to_string()),
-        Err(reason) => Err(reason.clone()),
-    };
-    difference(&counted(before), &counted(after))
+    fn flushes(&self, counters: &Result<DiskCounters, String>) -> Result<u64, String> {
+        let disk = self.disk.as_ref().map_err(String::clone)?;
+        counters.as_ref().map_err(String::clone)?.flush_requests.ok_or_else(|| disk.why_no_flushes())
+    }
 }
 
 impl Probe for DiskProbe {
@@ -58,7 +55,7 @@ impl Probe for DiskProbe {
             ("disk_write_requests", field(|it| it.write_requests)),
             ("disk_write_bytes", field(|it| it.write_bytes)),
             ("disk_busy_ns", field(|it| it.busy_ms * 1_000_000)),
-            ("disk_flushes", flushes(&self.before, &after)),
+            ("disk_flushes", difference(&self.flushes(&self.before), &self.flushes(&after))),
         ]
     }
 }

@@ -28,15 +28,24 @@ fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     let scratch = Scratch::beside(scene.target, WRITES)?;
     let plain = flushes(disk, &scratch, OFlags::empty())?;
     let synchronous = flushes(disk, &scratch, OFlags::DSYNC)?;
-    Ok(ScenarioResult {
-        // Others may write to the device too; they would have to flush it as often as we write.
-        holds: plain < WRITES / 2 && synchronous >= WRITES,
-        evidence: format!(
-            "{WRITES} writes of a page: {} flushed {plain} times with O_DIRECT, {synchronous} times with O_DIRECT and \
-             O_DSYNC",
-            disk.name
-        ),
-    })
+    judged(&disk.name, plain, synchronous)
+}
+
+/// By the flushes without O_DSYNC and with it.
+///
+/// # Errors
+/// There are none with it either: then they are not seen here, or the file system keeps them back (nobarrier), and that there
+/// are none without it says nothing.
+fn judged(disk: &str, plain: u64, synchronous: u64) -> Result<ScenarioResult, String> {
+    let evidence = format!(
+        "{WRITES} writes of a page: {disk} flushed {plain} times with O_DIRECT, {synchronous} times with O_DIRECT and O_DSYNC"
+    );
+    // Others may write to the device too; they would have to flush it as often as we write.
+    let many = WRITES / 2;
+    match synchronous < many {
+        true => Err(format!("{evidence}; so flushes of these writes are not seen here")),
+        false => Ok(ScenarioResult { holds: plain < many && synchronous >= WRITES, evidence }),
+    }
 }
 
 /// Flushes that the device saw while the file was overwritten page by page.
@@ -47,7 +56,7 @@ fn flushes(disk: &sys::device::Disk, scratch: &Scratch, more: OFlags) -> Result<
         .into();
     let counted = || {
         let counters = disk.counters().map_err(|error| format!("the device's counters: {error}"))?;
-        counters.flush_requests.ok_or("this kernel does not count flushes (Linux 5.5)".to_string())
+        counters.flush_requests.ok_or_else(|| disk.why_no_flushes())
     };
     let page = sys::page_bytes();
     // O_DIRECT needs memory aligned to a sector.
@@ -60,4 +69,17 @@ fn flushes(disk: &sys::device::Disk, scratch: &Scratch, more: OFlags) -> Result<
             .map_err(|error| format!("pwrite(2) with O_DIRECT: {error}"))?;
     }
     Ok(counted()? - before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_no_flush_is_seen_with_o_dsync_nothing_is_known_of_writes_without_it() {
+        let holds = |plain: u64, synchronous: u64| judged("dm-0", plain, synchronous).map(|it| it.holds).ok();
+        assert_eq!([holds(0, WRITES), holds(1, WRITES + 1)], [Some(true); 2]);
+        assert_eq!(holds(WRITES, WRITES), Some(false));
+        assert_eq!([holds(0, 0), holds(0, 1)], [None; 2]);
+    }
 }
