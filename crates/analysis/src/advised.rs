@@ -23,8 +23,9 @@ const APART: f64 = 0.9;
 /// The files by what their advice may cost: those whose places lie apart first, then those with a cost that was counted; and
 /// what a major fault brought in on average. `miss` says what a miss of a file takes.
 pub fn advised(mut view: ProcessView, miss: impl Fn(&MappedFile) -> Reading<MissCost>) -> ProcessView {
+    let unseen = came_and_left(&view);
     for file in &mut view.files {
-        file.cost = cost(file, view.page_bytes);
+        file.cost = cost(file, view.page_bytes, unseen);
         if bytes(file).is_some() {
             file.pattern = pattern(file, view.page_bytes);
             file.miss = Some(miss(file));
@@ -44,7 +45,16 @@ pub fn advised(mut view: ProcessView, miss: impl Fn(&MappedFile) -> Reading<Miss
     view
 }
 
-fn cost(file: &MappedFile, page_bytes: u64) -> Option<AdviceCost> {
+/// More came from the device without a call than files have more in the page cache: pages came in that left again, as of a file
+/// that is larger than memory, so a file that has no more than before may have brought in much.
+fn came_and_left(view: &ProcessView) -> bool {
+    let Some(reads) = view.watched.as_ref().and_then(|it| it.reads.value()) else { return false };
+    let more = |it: &MappedFile| it.meanwhile.as_ref()?.cached_more_bytes.value().copied();
+    let stayed: u64 = view.files.iter().filter_map(more).map(|it| u64::try_from(it).unwrap_or(0)).sum();
+    reads.device_bytes.saturating_sub(reads.read_call_bytes) > stayed.saturating_add(LEAST_BYTES)
+}
+
+fn cost(file: &MappedFile, page_bytes: u64, unseen: bool) -> Option<AdviceCost> {
     if file.is_code || file.residency.why() == Some(&Unlooked::Memory) {
         return None;
     }
@@ -54,11 +64,10 @@ fn cost(file: &MappedFile, page_bytes: u64) -> Option<AdviceCost> {
     if unadvised < LEAST_BYTES {
         return None;
     }
-    if let Some(Reading::Value(bytes)) = file.meanwhile.as_ref().map(|it| &it.unmapped_more_bytes) {
-        return Some(match bytes {
-            0 => AdviceCost::CountedNothing,
-            bytes => AdviceCost::Counted { unmapped_bytes: *bytes },
-        });
+    match file.meanwhile.as_ref().map(|it| &it.unmapped_more_bytes) {
+        Some(Reading::Value(0)) if !unseen => return Some(AdviceCost::CountedNothing),
+        Some(Reading::Value(bytes @ 1..)) => return Some(AdviceCost::Counted { unmapped_bytes: *bytes }),
+        _ => {}
     }
     let not_mapped = unadvised.saturating_sub(file.unadvised_resident_bytes.unwrap_or(0));
     Some(match &file.residency {
@@ -126,7 +135,7 @@ fn per_major_fault(watched: &Watched, files: &[MappedFile], page_bytes: u64) -> 
     let by_faults = reads.read_call_bytes as f64 <= BY_CALLS * reads.device_bytes as f64;
     let window = *files.iter().filter_map(|it| it.read_ahead_bytes.value()).max()?;
     let is_possible = reads.device_bytes <= watched.major_faults.saturating_mul(window.max(page_bytes));
-    let is_known = by_faults && is_possible && watched.major_faults > 0;
+    let is_known = by_faults && is_possible && watched.major_faults > 0 && !watched.children_ended;
     is_known.then(|| reads.device_bytes as f64 / watched.major_faults as f64)
 }
 
@@ -212,6 +221,19 @@ mod tests {
         assert_eq!(ordered[..4], ["much", "little", "maybe", "none"]);
         let without = advised(view(vec![MappedFile { is_code: true, ..file("code") }]));
         assert_eq!(without.files[0].cost, None);
+    }
+
+    /// Of a file that is larger than memory, as many pages leave as come.
+    #[test]
+    fn a_file_whose_pages_leave_as_they_come_is_not_one_of_which_none_came() {
+        let cost = |device_bytes: u64, read_call_bytes: u64| {
+            let mut view = view(vec![counted("steady", 0)]);
+            view.watched = Some(watched(300, device_bytes, read_call_bytes));
+            advised(view).files[0].cost
+        };
+        assert_eq!(cost(1 << 20, 0), Some(AdviceCost::CountedNothing));
+        assert_eq!(cost(2 << 30, 0), Some(AdviceCost::NotCached { bytes: 4 << 20 }));
+        assert_eq!(cost(2 << 30, 2 << 30), Some(AdviceCost::CountedNothing), "calls read them");
     }
 
     #[test]
@@ -353,6 +375,7 @@ mod tests {
             minor_faults: 0,
             major_faults,
             reads: Reading::Value(WatchedReads { device_bytes, read_calls: 1, read_call_bytes }),
+            children_ended: false,
             device_bytes_per_major_fault: None,
             threads: Vec::new(),
             new_mappings: 0,
@@ -373,6 +396,8 @@ mod tests {
         let of = |major_faults, calls| per_fault(watched(major_faults, 1 << 20, calls), &[8 << 20]);
         assert_eq!(of(4, 100), Some(262_144.0));
         assert_eq!([of(0, 0), of(4, 1 << 20)], [None, None]);
+        let with_children = Watched { children_ended: true, ..watched(4, 1 << 20, 100) };
+        assert_eq!(per_fault(with_children, &[8 << 20]), None, "they may have read it before");
     }
 
     #[test]

@@ -92,7 +92,8 @@ fn file(page: &mut Page, view: &FileView) {
     }
     if let (Reading::Unavailable { .. }, Reading::Value(pages)) = (&view.folio_orders, &view.pages_per_fault) {
         let bytes = (view.page_bytes as f64 * *pages) as u64;
-        let folios = if bytes <= FAULT_AROUND { "64 KiB or less".into() } else { Bytes(bytes).to_string() };
+        let folios =
+            if bytes <= FAULT_AROUND { "64 KiB or less".into() } else { format!("{} on average", Bytes(bytes)) };
         let text = format!("a fault maps {}: folios of {folios}", pages_of(*pages));
         page.item(0, LABEL, "", Paint::Heading, &text);
     }
@@ -626,6 +627,7 @@ mod tests {
             minor_faults: 1,
             major_faults: 40,
             reads: Reading::Value(WatchedReads { device_bytes: 20 << 20, read_calls: 0, read_call_bytes: 0 }),
+            children_ended: false,
             device_bytes_per_major_fault: Some(524_288.0),
             threads: Vec::new(),
             new_mappings: 0,
@@ -655,9 +657,9 @@ mod tests {
         let runtimes = vec![MappedRuntime::Jvm];
         expect![[r#"
             Process     7 (job)
-            First       /data/none is mapped without advice (40 MiB): while it was watched 20 MiB of it came
-                        into the page cache and the process mapped 1 MiB, so 19 MiB came in that it has not
-                        mapped. What brought them in was not traced
+            First       /data/none is mapped without advice (40 MiB): while it was watched 20 MiB more of it
+                        came to be in the page cache and the process mapped 1 MiB, so 19 MiB came in that it has
+                        not mapped. What brought them in was not traced
             Places      what the process mapped of it meanwhile lies apart, 2 MiB in 1,234 places, as random
                         accesses leave it: try MADV_RANDOM. Their order was not seen, nor which code maps it
             Cost        a miss takes the device 4.10 ms with 8 MiB of read-ahead and 100 µs without, by the unit

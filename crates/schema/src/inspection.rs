@@ -144,6 +144,9 @@ pub struct Watched {
     pub minor_faults: u64,
     pub major_faults: u64,
     pub reads: Reading<WatchedReads, Unlooked>,
+    /// Children of it ended meanwhile: all that they ever read is in `reads`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub children_ended: bool,
     /// On average, where next to nothing was read by calls, and no more than so many faults can read.
     pub device_bytes_per_major_fault: Option<f64>,
     /// Threads that lived all the time and took faults, the most major ones first.
@@ -160,7 +163,7 @@ pub enum WatchEnd {
     ProcessEnded,
 }
 
-/// From /proc/PID/io, with what children read that ended meanwhile.
+/// From /proc/PID/io, with all that children ever read that ended meanwhile (kernel/exit.c, wait_task_zombie).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchedReads {
     /// By calls and by faults, read-ahead included.

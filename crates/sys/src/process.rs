@@ -289,6 +289,8 @@ pub struct Stat {
     pub minor_faults: u64,
     /// Those that waited for a device.
     pub major_faults: u64,
+    /// Of both kinds, of children that ended and were waited for: what they read is in its `io` since then.
+    pub children_faults: u64,
     pub threads: u32,
     /// In ticks since boot: with its number this is the process, or the thread, and no later one of that number.
     pub started: u64,
@@ -310,6 +312,7 @@ pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
         is_kernels: number(6)? & PF_KTHREAD != 0,
         minor_faults: number(7)?,
         major_faults: number(9)?,
+        children_faults: number(8)?.saturating_add(number(10)?),
         threads: fields.get(17)?.parse().ok()?,
         started: number(19)?,
     })
@@ -666,6 +669,7 @@ VmFlags: rd wr mr mw me lo rr
             is_kernels: false,
             minor_faults: 1,
             major_faults: 5,
+            children_faults: 8,
             threads: 3,
             started: 100,
         };

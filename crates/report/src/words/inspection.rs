@@ -80,7 +80,7 @@ pub(crate) fn first(view: &ProcessView) -> String {
         AdviceCost::Counted { unmapped_bytes } => {
             let [came, more] = moved(file.meanwhile.as_ref());
             format!(
-                "{} is mapped without advice ({mapped}): while it was watched {came} of it came into the page cache and \
+                "{} is mapped without advice ({mapped}): while it was watched {came} more of it came to be in the page cache and \
                  the process mapped {more}, so {} came in that it has not mapped. What brought them in was not traced",
                 file.name,
                 Bytes(*unmapped_bytes)
@@ -256,7 +256,8 @@ pub(crate) fn watched(of: &Watched) -> String {
             format!("{} from the device{each}", Bytes(reads.device_bytes))
         }
     };
-    format!("{time}: {major}, {minor}; {device}")
+    let children = if of.children_ended { ", with all that children that ended meanwhile ever read" } else { "" };
+    format!("{time}: {major}, {minor}; {device}{children}")
 }
 
 fn seconds(s: f64) -> String {

@@ -615,6 +615,7 @@ fn watch(
         minor_faults: now.stat.minor_faults.saturating_sub(before.stat.minor_faults),
         major_faults: now.stat.major_faults.saturating_sub(before.stat.major_faults),
         reads,
+        children_ended: now.stat.children_faults != before.stat.children_faults,
         device_bytes_per_major_fault: None,
         threads: faults_of(&threads, &held.threads().unwrap_or_default()),
         new_mappings: 0,
