@@ -130,9 +130,9 @@ fn says(state: State, late: &BeatLateness, busy_share: f64, control: Option<&Bea
                 || stalled(late) > MORE_OFTEN * stalled(control)
                 || on_time(control) > MORE_OFTEN * on_time(late);
             match (stalled(control) <= NOBODY, longer) {
-                (true, _) => BeatSays::Waiting,
+                (true, true) => BeatSays::Waiting,
                 (false, true) => BeatSays::LongerThanInMemory,
-                (false, false) => BeatSays::AsInMemory,
+                (_, false) => BeatSays::AsInMemory,
             }
         }
         None | Some(_) => BeatSays::NoControl,

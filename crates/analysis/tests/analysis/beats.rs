@@ -114,6 +114,7 @@ fn what_stopped_others_follows_from_the_control_and_is_not_said_of_a_busy_machin
         (BeatSays::Nobody, FREE, None, 70),
         (BeatSays::Waiting, STALLED, mapped(FREE), 70),
         (BeatSays::AsInMemory, STALLED, mapped(computing), 70),
+        (BeatSays::AsInMemory, &[(70, 979), (5000, 21)], mapped(&[(70, 981), (5000, 19)]), 70),
         (BeatSays::LongerThanInMemory, long, mapped(computing), 70),
         (BeatSays::LongerThanInMemory, long, mapped(&[(70, 150), (30_000, 50)]), 70),
         (BeatSays::NoControl, STALLED, None, 70),

@@ -29,13 +29,14 @@ pub(crate) struct StallSetting {
 
 /// One sentence about a runtime.
 pub(crate) fn stall(of: &StallFinding, names: &StallNames) -> String {
-    let (Some(first), Some((called, rest))) = (of.arms.first(), names.arms.split_first()) else {
+    let (Some(first), Some((longest, rest))) = (of.arms.first(), names.arms.split_first()) else {
         return "nothing is said of it: its passes had too few deadlines, or the machine was busy".into();
     };
     let late = lateness(&first.late);
     let why = match of.says {
         StallSays::Nobody => {
-            let worst = time(first.late.max_ns as f64);
+            let worst = names.measured.iter().map(|it| it.1.max_ns).max().unwrap_or(first.late.max_ns);
+            let worst = time(worst as f64);
             let each = names.measured.iter().map(|(name, late)| format!("{} beside {name}", tail(late)));
             let each: Vec<String> = each.collect();
             return format!(
@@ -45,13 +46,13 @@ pub(crate) fn stall(of: &StallFinding, names: &StallNames) -> String {
         }
         StallSays::OthersInMemory => ", for its computing: with its pages in memory they stop as long",
         StallSays::OthersNoControl => ", for missing pages or for its computing",
-        StallSays::Others => cause(&of.runtime, called).unwrap_or_default(),
+        StallSays::Others => cause(&of.runtime, longest).unwrap_or_default(),
         StallSays::Unknown => "",
     };
     let also = rest.iter().zip(of.arms.iter().skip(1)).take(ALSO);
     let is_known = of.says == StallSays::Others;
     let own =
-        |it: &StallSetting| cause(&of.runtime, it).filter(|own| is_known && Some(*own) != cause(&of.runtime, called));
+        |it: &StallSetting| cause(&of.runtime, it).filter(|own| is_known && Some(*own) != cause(&of.runtime, longest));
     let also =
         also.map(|(it, of)| format!("{}{}: 1 of 100 over {}", it.name, own(it).unwrap_or_default(), tail(&of.late)));
     let also: Vec<String> = also.collect();
@@ -65,12 +66,16 @@ pub(crate) fn stall(of: &StallFinding, names: &StallNames) -> String {
         Some((it, StallSetting { chosen, called, beside, .. })) => {
             let worst = time(it.late.max_ns as f64);
             let tail = it.late.p99_ns.map_or(String::new(), |ns| format!("1 of 100 over {}, ", time(ns)));
-            let beside = beside.as_ref().map_or(String::new(), |it| format!(", with {it} as well"));
+            let beside = match (beside, &longest.beside) {
+                (Some(it), _) => format!(", with {it} as well"),
+                (None, Some(it)) => format!(", measured without {it}"),
+                (None, None) => String::new(),
+            };
             format!("take {chosen}{called}: {tail}the worst {worst}{beside}")
         }
         None => "no other arm was measured that lets them go on".into(),
     };
-    format!("other threads stop while {} reads{why}: {late}{also}; {instead}", called.name)
+    format!("other threads stop while {} reads{why}: {late}{also}; {instead}", longest.name)
 }
 
 /// Why a thread that waits for a page stops others, by the rules of its runtime (docs/STALLS.md has the sources).
@@ -146,6 +151,19 @@ mod tests {
         assert!(of("python", StallSays::OthersInMemory, &["mmap"], None).contains("in memory"));
         assert!(of("python", StallSays::Others, &["a", "b", "c", "d", "e"], None).contains("2 more"));
         assert!(of("python", StallSays::Nobody, &["mmap"], None).contains("267 ms"));
+        // The one with the longest tail has not the worst deadline.
+        let quiet = StallFinding {
+            id: ConditionId { condition_index: 0, comparison_index: None },
+            runtime: "native".into(),
+            arms: vec![StallArm { late: BeatLateness { max_ns: 3_800_000, ..late(364e3) }, ..arm("pread", 364e3) }],
+            instead: None,
+            says: StallSays::Nobody,
+        };
+        let worse = BeatLateness { max_ns: 60_000_000, ..late(195e3) };
+        let measured = vec![("pread".into(), quiet.arms[0].late), ("mmap".into(), worse)];
+        let said = stall(&quiet, &StallNames { arms: vec![setting("pread")], instead: None, measured });
+        assert!(said.contains("worst by 60.0 ms") || said.contains("worst by 60 ms"), "{said}");
+        assert!(of("go", StallSays::Others, &["go/mmap+stops"], Some("go/readat")).contains("without stops"));
         assert!(!of("python", StallSays::Unknown, &[], None).contains("ms"));
     }
 }
