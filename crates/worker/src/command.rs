@@ -10,6 +10,7 @@
 use std::{
     cell::Cell,
     collections::BTreeMap,
+    hash::Hasher,
     io::{self, Read},
     os::{fd::AsFd, unix::process::ExitStatusExt},
     process::{Child, Command, ExitStatus, Stdio},
@@ -33,6 +34,7 @@ use sys::{
     guard::Guarded,
     process::{adopt_orphans, end_children},
 };
+use twox_hash::XxHash3_64;
 
 use crate::{
     observe::{self, Watched},
@@ -224,7 +226,7 @@ impl Execution {
         let process = pidfd_open(pid, PidfdFlags::empty()).map_err(at("pidfd_open"))?;
         let mut stdout = child.stdout.take().expect("stdout is a pipe");
         let mut stderr = child.stderr.take().expect("stderr is a pipe");
-        let mut output = Fnv::new();
+        let mut output = Output::new();
         let mut words = Vec::new();
         let mut open = [true, true];
         // Each pipe may hold so much when the command ends; who is left behind may write more without an end.
@@ -344,8 +346,8 @@ impl Execution {
     }
 }
 
-fn summed(stream: &mut impl Read) -> Fnv {
-    let mut sum = Fnv::new();
+fn summed(stream: &mut impl Read) -> Output {
+    let mut sum = Output::new();
     let mut chunk = vec![0; 64 << 10];
     while let Ok(read @ 1..) = stream.read(&mut chunk) {
         sum.add(&chunk[..read]);
@@ -369,7 +371,7 @@ fn tally(spec: &Spec, ended: &Ended) -> Tally {
         distinct_bytes: 0,
         distinct_block_bytes: None,
         distinct_pages: None,
-        checksum: format!("{:016x}", if spec.compared { ended.sum() } else { 0 }),
+        checksum: if spec.compared { ended.checksum() } else { format!("{:016x}", 0) },
         threads: 1,
         queue_depth: 1,
     }
@@ -391,15 +393,16 @@ fn abandoned(child: &mut Child) -> Option<String> {
 struct Ended {
     status: ExitStatus,
     when: Instant,
-    output: Fnv,
+    output: Output,
     stderr: Vec<u8>,
 }
 
 impl Ended {
-    fn sum(&self) -> u64 {
-        let mut sum = self.output;
-        sum.add(&self.status.code().unwrap_or(-1).to_le_bytes());
-        sum.sum
+    /// Of output and exit code. Those of versions before were shorter, and cannot be held against it.
+    fn checksum(&self) -> String {
+        let mut all = self.output.hash.clone();
+        all.write(&self.status.code().unwrap_or(-1).to_le_bytes());
+        format!("xxh3-{:016x}", all.finish())
     }
 
     fn judge(&self, spec: &Spec, left: &[String]) -> Result<(), Fault> {
@@ -432,22 +435,20 @@ impl Ended {
     }
 }
 
-/// FNV-1a, 64 bits.
-#[derive(Clone, Copy)]
-struct Fnv {
-    sum: u64,
+/// What a command printed. A command that prints much waits for whoever reads it, so what is done with a byte must cost next to
+/// nothing beside the pipe's own copies.
+struct Output {
+    hash: XxHash3_64,
     bytes: u64,
 }
 
-impl Fnv {
-    fn new() -> Fnv {
-        Fnv { sum: 0xcbf2_9ce4_8422_2325, bytes: 0 }
+impl Output {
+    fn new() -> Output {
+        Output { hash: XxHash3_64::new(), bytes: 0 }
     }
 
     fn add(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.sum = (self.sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        self.hash.write(bytes);
         self.bytes += bytes.len() as u64;
     }
 }

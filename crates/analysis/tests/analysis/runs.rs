@@ -196,6 +196,8 @@ fn an_output_that_one_of_two_runs_ignored_is_not_held_against_that_of_the_other(
     let ignored = of("ignored", "ignored", NONE);
     assert_eq!(across(&compared, &ignored).not_comparable, []);
     assert_eq!(across(&ignored, &compared).not_comparable, []);
+    let newer = of("newer", "compared", "xxh3-0000000000000bad");
+    assert_eq!(across(&compared, &newer).not_comparable, [], "sums of two kinds");
     let other = across(&compared, &of("other", "compared", NONE)).not_comparable;
     assert!(matches!(other[..], [NotComparable::Output { .. }]), "{other:?}");
 }
