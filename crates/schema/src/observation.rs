@@ -299,6 +299,12 @@ impl Access {
         self.under.get(Access::DIRECT).map_or(self.opens_direct > 0, |it| *it > 0)
     }
 
+    /// Whether calls copy what they read to the program, out of the page cache.
+    pub fn copies(&self) -> bool {
+        let transfers = |name: &String| ["sendfile", "splice", "copy_file_range"].contains(&name.as_str());
+        !self.goes_around() && !self.calls.keys().any(transfers)
+    }
+
     pub fn read_calls(&self) -> u64 {
         self.calls.values().map(|it| it.count).sum()
     }

@@ -56,12 +56,15 @@ pub(crate) fn all(record: &Record) -> Vec<MechanismFinding> {
 pub(crate) fn both_ways(run: &Run, cell: &Cell) -> bool {
     let of_condition = run.of_condition(cell.entry.condition).filter(|it| !it.passes.is_empty());
     let is_alike = |it: &&Cell| std::ptr::eq(*it, cell) || compare(run, cell, it).verdict != Verdict::NotComparable;
-    let ways: Vec<(bool, bool)> = of_condition
+    let ways: Vec<(bool, bool, &Access)> = of_condition
         .filter(is_alike)
         .filter_map(|it| confounders::observation(run, it))
-        .map(|seen| (significant_calls(&seen.named).is_empty(), significant_mappings(&seen.named).is_empty()))
+        .map(|seen| {
+            (significant_calls(&seen.named).is_empty(), significant_mappings(&seen.named).is_empty(), &seen.named)
+        })
         .collect();
-    ways.contains(&(false, true)) && ways.contains(&(true, false))
+    // One that reads around the page cache, or has the kernel hand it on, copies nothing.
+    ways.iter().any(|it| !it.0 && it.1 && it.2.copies()) && ways.iter().any(|it| it.0 && !it.1)
 }
 
 /// By what an access reaches its bytes, what is by the way left out.

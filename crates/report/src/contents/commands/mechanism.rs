@@ -107,7 +107,14 @@ fn held_against(
         arms.map(|arm| all.iter().find(|it| it.arm == *arm).and_then(|it| it.access.as_ref()).unwrap_or(&nothing));
     let each = |what: [String; 2]| format!("{} {}; {} {}", called[0], what[0], called[1], what[1]);
     match (versus.likeness, &versus.unknown) {
-        (Likeness::Identical, _) => format!("each {}; a difference in time has another cause", brief(one)),
+        (Likeness::Identical, _) => {
+            let in_order = |it: &Access| it.mappings.is_empty() && it.calls.values().all(is_in_order);
+            let so = match in_order(one) && in_order(two) {
+                true => "a difference in time has another cause",
+                false => "where in it each reads was not compared",
+            };
+            format!("each {}; {so}", brief(one))
+        }
         (Likeness::Different, _) => {
             let readers =
                 arms.map(|arm| observation(record, arm).and_then(|it| it.value()?.readers_at_once).unwrap_or(0));
@@ -233,10 +240,16 @@ fn above(bin: u64) -> u64 {
     bin.saturating_mul(2).max(1)
 }
 
+const IN_ORDER: f64 = 0.95;
+
+fn is_in_order(calls: &Calls) -> bool {
+    calls.share_in_order().is_some_and(|it| it >= IN_ORDER)
+}
+
 fn order(calls: &Calls) -> String {
     match calls.share_in_order() {
         None => "in an order that was not seen".into(),
-        Some(share) if share >= 0.95 => "sequential".into(),
+        Some(_) if is_in_order(calls) => "sequential".into(),
         Some(share) if share <= 0.05 => "not sequential".into(),
         Some(share) => format!("{} sequential", numbers::percent(share)),
     }

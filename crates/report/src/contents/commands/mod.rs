@@ -329,7 +329,7 @@ impl Commands<'_> {
     fn copied(&self, by_calls: &str, mapping: &str) -> Option<f64> {
         let access = |arm: &str| self.findings.mechanisms.iter().find(|it| it.arm == arm)?.access.as_ref();
         let [reads, maps] = [access(by_calls)?, access(mapping)?];
-        let is_mapped = !maps.mappings.is_empty() && reads.mappings.is_empty();
+        let is_mapped = !maps.mappings.is_empty() && reads.mappings.is_empty() && reads.copies();
         Some(reads.read_bytes() as f64).filter(|bytes| is_mapped && *bytes > MANY * maps.read_bytes() as f64)
     }
 
