@@ -78,7 +78,7 @@ fn of_study(programs: &mut Programs, shown: &Document) -> Result<String> {
             let condition = &shown.record.conditions[it.id.condition.condition_index];
             let comparison =
                 it.id.condition.comparison_index.and_then(|at| shown.record.experiment.comparisons.get(at));
-            let part_of_file = comparison.is_some_and(|it| it.range.is_some());
+            let part_of_file = comparison.and_then(|it| it.range).is_some_and(|it| it.share != Some(1.0));
             let Some([low, ratio, high]) = programs.ratio(condition, part_of_file, cells, part)? else {
                 without += 1;
                 continue;
