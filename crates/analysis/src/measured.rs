@@ -141,10 +141,13 @@ impl<'a> Run<'a> {
     /// How many times the ceiling for such reads was reached, and by which cell, where that shows that it was measured too low,
     /// as beside a cache of the host: nothing is a share of it. Dense random reads through the page cache show nothing, because
     /// they come by read-ahead, at the rate of a scan.
-    pub(crate) fn low_ceiling(&self, workload: Workload) -> Option<(f64, usize)> {
+    pub(crate) fn low_ceiling(&self, workload: Workload) -> Option<(f64, &Cell<'a>)> {
         let shows = |it: &&Cell| it.own.workload == workload && (workload == Workload::Scan || it.arm().is_direct());
-        let reached = |it: &Cell| Some((*self.above_ceiling().get(&it.id.cell)?, it.id.cell));
-        self.cells.iter().filter(shows).filter_map(reached).max_by(|a, b| a.0.total_cmp(&b.0))
+        self.cells
+            .iter()
+            .filter(shows)
+            .filter_map(|it| Some((*self.above_ceiling().get(&it.id.cell)?, it)))
+            .max_by(|a, b| a.0.total_cmp(&b.0))
     }
 }
 
@@ -341,20 +344,22 @@ impl<'a> Cell<'a> {
     /// The share of the device's measured ceiling that cold passes reached; `None` where nothing came from the device
     /// or the ceiling was measured with another kind of request.
     pub(crate) fn ceiling_share(&self, run: &Run) -> Option<f64> {
-        self.reached_of_ceiling(run).filter(|_| !self.has_low_ceiling(run))
+        self.reached_of_ceiling(run).filter(|_| self.exceeding(run).is_none())
     }
 
     /// Why there is no share of a ceiling that other reads showed to be none.
     pub(crate) fn why_low_ceiling(&self, run: &Run) -> Option<Unseen> {
-        self.reached_of_ceiling(run).filter(|_| self.own.storage.is_none())?;
-        let (_, exceeds) = run.low_ceiling(self.own.workload)?;
-        let arm = run.cells.iter().find(|it| it.id.cell == exceeds)?.arm();
-        Some(Unseen::LowCeiling { arm: run.name(arm).to_string(), label: run.label(exceeds) })
+        self.reached_of_ceiling(run)?;
+        let exceeds = self.exceeding(run)?;
+        let arm = run.name(exceeds.arm()).to_string();
+        Some(Unseen::LowCeiling { arm, label: run.label(exceeds.id.cell) })
     }
 
-    fn has_low_ceiling(&self, run: &Run) -> bool {
-        let is_low = || run.low_ceiling(self.own.workload).is_some();
-        self.own.storage.is_none() && (run.above_ceiling().contains_key(&self.id.cell) || is_low())
+    /// Itself, or another cell that did more than the ceiling of its reads.
+    fn exceeding<'r>(&'r self, run: &'r Run<'a>) -> Option<&'r Cell<'a>> {
+        let own = run.above_ceiling().contains_key(&self.id.cell).then_some(self);
+        let found = own.or_else(|| Some(run.low_ceiling(self.own.workload)?.1));
+        found.filter(|_| self.own.storage.is_none())
     }
 
     fn reached_of_ceiling(&self, run: &Run) -> Option<f64> {
@@ -374,7 +379,7 @@ impl<'a> Cell<'a> {
 
     /// As `ceiling_share`, of one of its passes.
     pub(crate) fn ceiling_share_of(&self, run: &Run, pass: &Pass) -> Option<f64> {
-        self.pass_of_ceiling(run, pass).filter(|_| !self.has_low_ceiling(run))
+        self.pass_of_ceiling(run, pass).filter(|_| self.exceeding(run).is_none())
     }
 
     fn pass_of_ceiling(&self, run: &Run, pass: &Pass) -> Option<f64> {

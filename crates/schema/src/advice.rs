@@ -282,7 +282,7 @@ pub enum AdviceReason {
     RanOnce,
     /// The command reached the file otherwise than in the recording.
     OtherReach,
-    /// So many files are mapped so often that what that costs is no part of a replay, which maps each once.
+    /// So many files are mapped so often, for so little each time. A replay maps each once, so it lacks what mapping costs.
     MappedAgain {
         mappings: u64,
         files: u64,
@@ -293,11 +293,9 @@ pub enum AdviceReason {
         opens: u64,
         files: u64,
     },
-    /// In memory it is not known whether the program, which has so many threads, waits for what one of them reads.
-    SeveralThreads {
-        threads: u64,
-    },
-    /// Calls take at most so much of the program's time, by its user time, and the replay more: other threads do not wait for it.
+    /// In memory it is not known whether the program, which has several threads, waits for what one of them reads.
+    SeveralThreads,
+    /// The program's own user time leaves so much of its time for its calls, and the replay of them takes more.
     MoreThanUserTimeLeaves {
         most: f64,
         replay: f64,

@@ -88,7 +88,7 @@ pub struct Pattern {
     pub bytes: u64,
     pub page_bytes: u64,
     pub distinct_pages: u64,
-    /// Accesses that begin where the one before them ended.
+    /// Accesses that begin where the one before them, of the same thread, ended.
     pub in_order: u64,
     pub threads: u64,
     pub mappings: u64,

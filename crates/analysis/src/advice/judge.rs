@@ -41,8 +41,9 @@ const AGAIN: u64 = 4;
 const LARGE_MAPPING: u64 = 64;
 /// Of each page: more touches are those of several mappings.
 const TOUCHED_AGAIN: f64 = 1.5;
-/// Processors at work at once, beyond which threads or processes overlap.
+/// Processors at work: above, threads or processes work at once; below, of several threads, some wait for something else.
 const OVERLAPS: f64 = 1.05;
+const WAITS: f64 = 0.85;
 /// Of the accesses' bytes: what a switch reaches elsewhere.
 const MUCH: f64 = 0.1;
 /// A trace that lacks more says nothing.
@@ -127,18 +128,21 @@ pub(super) fn judge(
     Advice { caveats: caveat.into_iter().chain(advice.caveats).collect(), ..advice }
 }
 
-/// A file beside those of the command that a switch reaches, and that was in the page cache where they were not.
+/// A file beside those of the command that a switch reaches, and the command does not: it was in the page cache.
 fn other_file(found: &Found, switch: &str) -> Option<AdviceCaveat> {
-    let mut switches = found.program.as_ref()?.switches.iter();
-    let seen = found.observation(switches.find(|it| line(it) == switch)?)?;
+    let program = found.program.as_ref()?;
+    let of_switch = found.observation(program.switches.iter().find(|it| line(it) == switch)?)?;
+    let now = found.observation(program.now)?;
     let reached = |it: &Access| it.read_bytes().saturating_add(it.mapped_bytes());
+    let before = |path: &str| now.files.iter().find(|it| it.path == path).map_or(0, |it| reached(&it.access));
     let is_code = |it: &Access| it.mappings.iter().any(|it| it.executable);
-    let others = seen.files.iter().filter(|it| !it.named && !is_code(&it.access));
-    let most = others.max_by_key(|it| reached(&it.access))?;
-    let bytes = reached(&most.access);
+    let others = of_switch.files.iter().filter(|it| !it.named && !is_code(&it.access));
+    let more = others.map(|it| (reached(&it.access).saturating_sub(before(&it.path)), it));
+    let (bytes, most) = more.max_by_key(|it| it.0)?;
     let is_much = bytes as f64 > MUCH * found.advised.pattern.bytes as f64;
-    (found.start.state.waits_for_device() && is_much)
-        .then(|| AdviceCaveat::OtherFile { path: most.path.clone(), bytes })
+    // Of more files than are listed, those that the command reaches may be left out.
+    let is_known = found.start.state.waits_for_device() && now.files_left_out == 0;
+    (is_known && is_much).then(|| AdviceCaveat::OtherFile { path: most.path.clone(), bytes })
 }
 
 fn by_replays_or_switches(
@@ -209,10 +213,11 @@ fn as_option(of: &Advice) -> Option<AdviceOption> {
 fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, commands: &[CommandFinding]) -> Advice {
     let known = is_known(found);
     // What the replay of a part of its accesses takes bounds nothing, and what takes longer than the program is no share of it.
-    let takes_longer = checked.is_some_and(Checked::takes_longer);
-    let share = found.share().filter(|_| known.is_ok() && !takes_longer);
+    let other = found.exceeds_user_time(commands).or_else(|| mapped_again(found));
+    let is_no_part = other.is_some() || checked.is_some_and(Checked::takes_longer);
+    let share = found.share().filter(|_| known.is_ok() && !is_no_part);
     // There is no more than that to gain.
-    let most_share = found.most_share(checked, commands).filter(|_| known.is_ok());
+    let most_share = found.most_share(checked, commands).filter(|_| known.is_ok() && !is_no_part);
     let bounded = most_share.filter(|it| *it < ALL);
     let mut advice = Advice {
         id: found.view().id,
@@ -260,7 +265,10 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     if let Some(share) = hardly_longer(found) {
         return no_difference(advice, AdviceReason::SmallShare { share });
     }
-    if let Err(why) = is_checked(found, checked, commands) {
+    if let Some(why) = other {
+        return open(advice, (why, Settles::Switch));
+    }
+    if let Err(why) = is_checked(found, checked) {
         return open(advice, why);
     }
     if let Some(share) = most_share.filter(|it| *it <= SMALL_SHARE) {
@@ -430,9 +438,6 @@ fn is_known(found: &Found) -> Result<(), Open> {
             _ => {}
         }
     }
-    if let Some(why) = seen.and_then(|it| mapped_again(found, it)) {
-        return Err((why, Settles::Switch));
-    }
     for cell in [program.now, found.view().recorded] {
         if cell.passes.is_empty() {
             let reason = why_no_pass(found, cell);
@@ -449,14 +454,16 @@ fn is_known(found: &Found) -> Result<(), Open> {
     }
 }
 
-/// A mapping costs calls, faults and shootdowns of its own, and a replay makes one for each file.
-fn mapped_again(found: &Found, seen: &Access) -> Option<AdviceReason> {
+/// In memory. A mapping costs calls, faults and TLB flushes of its own, and a replay makes one for each file; cold, the device takes
+/// longer, and what is held against the replay is what the program takes longer than cached.
+fn mapped_again(found: &Found) -> Option<AdviceReason> {
+    let seen = found.seen(found.program.as_ref()?.now)?;
     let (files, pattern) = (found.files(), &found.advised.pattern);
     let mappings = seen.mappings.iter().filter(|it| !it.executable).map(|it| it.count).fold(0, u64::saturating_add);
     let is_small = mappings > AGAIN.saturating_mul(files) && pattern.accesses < LARGE_MAPPING.saturating_mul(mappings);
     let is_touched_again = mappings > files && pattern.accesses as f64 > TOUCHED_AGAIN * pattern.distinct_pages as f64;
     let is_again = found.recorded().maps() && (is_small || is_touched_again);
-    is_again.then_some(AdviceReason::MappedAgain { mappings, files })
+    (is_again && !found.start.state.waits_for_device()).then_some(AdviceReason::MappedAgain { mappings, files })
 }
 
 /// Why accesses may be missing that no count has.
@@ -468,13 +475,7 @@ fn not_seen(rings: u64, incomplete: &[String]) -> Option<AdviceReason> {
     }
 }
 
-fn is_checked(found: &Found, checked: Option<&Checked>, commands: &[CommandFinding]) -> Result<(), Open> {
-    let most = found.reading_at_most(commands).filter(|_| !found.start.state.waits_for_device());
-    if let Some((most, replay)) =
-        most.zip(found.replayed_share()).filter(|(most, it)| it.ci_low > most * (1.0 + check::MOST))
-    {
-        return Err((AdviceReason::MoreThanUserTimeLeaves { most, replay: replay.median }, Settles::Switch));
-    }
+fn is_checked(found: &Found, checked: Option<&Checked>) -> Result<(), Open> {
     let Some(checked) = checked else { return Err((AdviceReason::RanOnce, Settles::WithoutOnce)) };
     let settles = |why: &Unchecked| match why {
         // Both are measured always: there was no time for one, or its passes do not count.
@@ -669,26 +670,28 @@ fn unconfirmed(found: &Found, switched: &[Switched], options: &[(AdviceOption, &
 /// Arms whose gain a replay does not tell, although it has all accesses; where a switch of the program's own to them gains, it does.
 fn untold(found: &Found, is_two_sided: bool, options: &[(AdviceOption, &Candidate)]) -> Vec<(String, Open)> {
     let (opens, files) = (found.opens(), found.files());
-    let is_opened_again = opens > AGAIN.saturating_mul(files);
-    let overlapping = overlapping(found).filter(|_| !is_two_sided && !found.start.state.waits_for_device());
-    let why = |option: &AdviceOption, of: &Candidate| match overlapping {
-        Some(threads) => Some(AdviceReason::SeveralThreads { threads }),
-        None if is_opened_again && of.arm.maps() && !found.recorded().maps() => {
+    // Each opening would have its pages mapped once more, which is little where it reads each several times.
+    let pages = found.advised.pattern.distinct_pages.saturating_mul(opens / files.max(1));
+    let is_opened_again = opens > AGAIN.saturating_mul(files) && found.advised.pattern.accesses < 2 * pages;
+    let overlaps = overlaps(found) && !is_two_sided && !found.start.state.waits_for_device();
+    let why = |option: &AdviceOption, of: &Candidate| match () {
+        () if overlaps => Some(AdviceReason::SeveralThreads),
+        () if is_opened_again && of.arm.maps() && !found.recorded().maps() => {
             Some(AdviceReason::OpenedAgain { arm: option.to.clone(), opens, files })
         }
-        None => None,
+        () => None,
     };
     let of_replay = options.iter().filter(|it| it.1.switch.is_none());
     of_replay.filter_map(|(option, of)| Some((option.to.clone(), (why(option, of)?, Settles::Switch)))).collect()
 }
 
-/// How many threads the program has, if some of them may be at work while another one reads: those of one process, or processes
-/// that are at work at once. A shell that waits for its command does not overlap.
-fn overlapping(found: &Found) -> Option<u64> {
-    let now = found.program.as_ref()?.now;
-    let seen = found.observation(now)?;
-    let busy = now.cpu_ns().zip(found.program_ns()).is_some_and(|(cpu, ns)| cpu > OVERLAPS * ns.median);
-    (seen.threads > seen.processes || (seen.processes > 1 && busy)).then_some(seen.threads)
+/// Whether threads may be at work, or wait for something else, while another one reads. In memory one thread that reads and works
+/// takes as much processor time as time passes, and so do several that wait for each other, or a shell that waits for its command.
+fn overlaps(found: &Found) -> bool {
+    let Some(program) = &found.program else { return false };
+    let Some(seen) = found.observation(program.now).filter(|it| it.threads > 1) else { return false };
+    let busy = program.now.cpu_ns().zip(found.program_ns()).map(|(cpu, ns)| cpu / ns.median);
+    busy.is_none_or(|it| it > OVERLAPS || (it < WAITS && seen.threads > seen.processes))
 }
 
 fn option(found: &Found, it: &Candidate, grade: Grade) -> AdviceOption {

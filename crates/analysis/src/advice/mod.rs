@@ -9,7 +9,7 @@ mod rules;
 
 use schema::{
     Arm, Condition, Consume, Fill, Reading, State, Workload,
-    advice::{Advice, AdviceSelfCheck},
+    advice::{Advice, AdviceReason, AdviceSelfCheck},
     advised::Advised,
     condition::Start,
     distinct,
@@ -24,6 +24,7 @@ use crate::{
     compare,
     gains::Series,
     measured::{Cell, Run},
+    stats::SortedValues,
 };
 
 use check::Checked;
@@ -78,7 +79,7 @@ struct Program<'r, 'a> {
     switches: Vec<&'r Cell<'a>>,
 }
 
-/// More than this share of the accesses' bytes from the device is no other file that a program reads once.
+/// Of the accesses' bytes: with less from the device in memory, a program and its replay do the same.
 const FROM_DEVICE: f64 = 0.1;
 
 /// What the program takes where nothing waits for the device, and the replay of what it did.
@@ -207,8 +208,8 @@ impl<'r, 'a> Found<'r, 'a> {
         }
         let (part, replayed) = (checked.and_then(Checked::part), self.replayed_share());
         let by_check = part.zip(replayed).map_or(1.0, |(part, it)| it.ci_high / part);
-        let by_user_time = self.reading_at_most(commands).unwrap_or(1.0);
-        Some(by_check.min(by_user_time))
+        let by_user_time = self.file_at_most(commands).unwrap_or(1.0);
+        Some(by_check.min(by_user_time).max(replayed.map_or(0.0, |it| it.median)))
     }
 
     /// What reading is at most of the program's time, by its user time; of calls alone, because what is mapped is reached in user
@@ -222,6 +223,25 @@ impl<'r, 'a> Found<'r, 'a> {
             Reading::Value(time) => Some(time.reading_at_most),
             Reading::Unavailable { .. } => None,
         }
+    }
+
+    /// As `reading_at_most`, with what calls take of user time: it is a part of the program's. Nothing where it is not known how the
+    /// replay's divides.
+    fn file_at_most(&self, commands: &[CommandFinding]) -> Option<f64> {
+        let replay = self.least().recorded;
+        let user = match replay.why_undivided() {
+            None => replay.reading("user_ns", SortedValues::mean).value().copied()?,
+            Some(_) => return None,
+        };
+        let of_calls = user / replay.cpu_ns().filter(|it| *it > 0.0)? * self.replayed_share()?.median;
+        Some((self.reading_at_most(commands)? + of_calls).min(1.0))
+    }
+
+    /// The replay takes more of the program's time than its user time leaves: other threads do not wait for it.
+    fn exceeds_user_time(&self, commands: &[CommandFinding]) -> Option<AdviceReason> {
+        let most = self.file_at_most(commands).filter(|_| !self.start.state.waits_for_device())?;
+        let replay = self.replayed_share().filter(|it| it.ci_low > most * (1.0 + check::MOST))?;
+        Some(AdviceReason::MoreThanUserTimeLeaves { most, replay: replay.median })
     }
 
     /// What the program has from the device where its pages are in memory, more than its replay, if that is much: it reads with

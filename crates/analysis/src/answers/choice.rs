@@ -2,7 +2,7 @@
 //! (minimax, over the conditions of the run). The author of a library needs it, who does not know the callers.
 
 use schema::{
-    Skip, State, Workload,
+    Skip,
     answer::{Choice, Loss},
     findings::{AnswerOf, Comparison, MapLine, Verdict},
 };
@@ -107,7 +107,7 @@ fn of_arm(run: &Run, compared: &[Compared], answered: &[Answered], name: &str) -
             None if stand_in == it.baseline.id.cell => (Some(1.0), false),
             // A trial of other work says nothing of this one.
             Some(Skip::TooSlow { .. }) if is_of_job || cell.own != it.baseline.own => (None, true),
-            Some(skip @ Skip::TooSlow { blocks, .. }) => (by_trial(it.baseline, skip, *blocks), true),
+            Some(skip @ Skip::TooSlow { blocks, .. }) => (by_trial(it.baseline, cell, skip, *blocks), true),
             Some(_) => return None,
             None => {
                 let finding = compared.iter().find(|it| it.arm.id.cell == stand_in).map(|it| &it.finding)?;
@@ -142,11 +142,9 @@ fn speedup(finding: &Comparison, is_of_job: bool) -> Option<f64> {
 
 /// Of an arm that was too slow, over the baseline, by what a pass of `blocks` takes by its trial. Cold random reads find what
 /// those before them brought in, so that of a pass with many more of them it says nothing.
-fn by_trial(baseline: &Cell, skip: &Skip, blocks: u64) -> Option<f64> {
-    let own = baseline.own;
-    let finds_pages = (own.state, own.workload) == (State::Cold, Workload::Random);
+fn by_trial(baseline: &Cell, slow: &Cell, skip: &Skip, blocks: u64) -> Option<f64> {
     let most = SIZES_APART * blocks as f64;
-    if finds_pages && baseline.median_of(|tally| tally.ops)? > most {
+    if slow.own.finds_its_pages(slow.arm()) && baseline.median_of(|tally| tally.ops)? > most {
         return None;
     }
     let passes = baseline.passes.iter().filter_map(|pass| pass.ns_per_op());

@@ -64,8 +64,8 @@ fn foreign(run: &Run) -> Option<Warning> {
 
 fn low_ceiling(run: &Run, workload: Workload) -> Option<Warning> {
     let (share, cell) = run.low_ceiling(workload)?;
-    let arm = run.cells.iter().find(|it| it.id.cell == cell)?.arm();
-    Some(Warning::LowCeiling { arm: run.name(arm).to_string(), label: run.label(cell), share })
+    let arm = run.name(cell.arm()).to_string();
+    Some(Warning::LowCeiling { arm, label: run.label(cell.id.cell), share })
 }
 
 fn at_the_ceiling(run: &Run) -> Option<Warning> {

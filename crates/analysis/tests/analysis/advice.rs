@@ -414,6 +414,11 @@ fn another_file_that_a_switch_reads_was_in_the_page_cache() {
     let caveat = AdviceCaveat::OtherFile { path: "/data/index".into(), bytes: 543 * 4096 };
     assert!(cold.caveats.contains(&caveat), "{:?}", cold.caveats);
     assert!(!cached.caveats.contains(&caveat), "it was cached, and so were all");
+    // The command reads it as well as its switch does.
+    let index = lab.record.observations[1].seen.value().unwrap().files.clone();
+    let Reading::Value(seen) = &mut lab.record.observations[0].seen else { panic!() };
+    seen.files = index;
+    assert!(!lab.analyze().advice[0].caveats.contains(&caveat));
 }
 
 /// Points by calls, of which read-ahead brings in three times as much.
@@ -1122,23 +1127,24 @@ fn mapped_tree() -> Plan {
 
 /// Three thousand lookups, each of which maps the file and unmaps it.
 #[test]
-fn a_file_that_is_mapped_for_each_access_is_not_what_a_replay_does() {
+fn a_file_that_is_mapped_for_each_access_is_in_memory_not_what_a_replay_does() {
     let mut access = maps();
     (0..600).for_each(|_| access.count_mapping(&MappingCount { count: 1, bytes: GIB, ..MappingCount::default() }));
-    let seen = |access: Access, pattern: Pattern| {
+    let seen = |pattern: Pattern| -> [Advice; 2] {
         let mut lab = Plan { pattern, ..mapped_points() }.lab();
-        lab.record.observations[0].seen = Reading::Value(observation(access));
-        lab.analyze().advice
+        lab.record.observations[0].seen = Reading::Value(observation(access.clone()));
+        lab.analyze().advice.try_into().unwrap()
     };
-    for advice in seen(access.clone(), points()) {
-        assert_eq!((advice.verdict, advice.settles), (AdviceVerdict::Unknown, Some(Settles::Switch)));
-        assert_eq!(advice.because, [AdviceReason::MappedAgain { mappings: 601, files: 1 }]);
-        assert_eq!(advice.faster_at_most, None);
-    }
+    let [cold, cached] = seen(points());
+    assert_eq!((cached.verdict, cached.settles), (AdviceVerdict::Unknown, Some(Settles::Switch)));
+    assert_eq!(cached.because, [AdviceReason::MappedAgain { mappings: 601, files: 1 }]);
+    assert_eq!((cached.share, cached.faster_at_most), (None, None));
+    // What it takes longer cold is what its replay takes longer.
+    assert_eq!(cold.verdict, AdviceVerdict::Switch, "{cold:?}");
     // Windows of many pages cost nothing beside them, unless each page is touched in several.
     let windows = |again: u64| Pattern { accesses: 601 * 100 * again, distinct_pages: 601 * 100, ..points() };
-    assert!(seen(access.clone(), windows(1)).iter().all(|it| it.verdict.is_decided()));
-    assert!(seen(access, windows(2)).iter().all(|it| matches!(it.because[..], [AdviceReason::MappedAgain { .. }])));
+    assert!(seen(windows(1))[1].verdict.is_decided());
+    assert!(matches!(seen(windows(2))[1].because[..], [AdviceReason::MappedAgain { .. }]));
 }
 
 /// In memory, with no cold time to hold the replay against.
@@ -1163,6 +1169,10 @@ fn a_file_that_is_opened_for_each_read_would_be_mapped_as_often() {
     let twice = opened(2);
     assert_eq!(twice.to.as_deref(), Some("native/mmap"), "{twice:?}");
     assert!(twice.caveats.contains(&AdviceCaveat::OpenedAgain { opens: 2, files: 1 }), "{:?}", twice.caveats);
+    // Each page is read twenty times whenever it is opened.
+    let mut lab = Plan { pattern: Pattern { distinct_pages: 2, ..points() }, ..by_calls_in_memory() }.lab();
+    lab.record.observations[0].seen = Reading::Value(observation(Access { opens: 13, ..reads() }));
+    assert_eq!(lab.analyze().advice[0].to.as_deref(), Some("native/mmap"));
     let again = opened(543);
     assert_eq!((again.verdict, again.settles), (AdviceVerdict::Unknown, Some(Settles::Switch)), "{again:?}");
     assert_eq!(again.because, [AdviceReason::OpenedAgain { arm: "native/mmap".into(), opens: 543, files: 1 }]);
@@ -1170,18 +1180,25 @@ fn a_file_that_is_opened_for_each_read_would_be_mapped_as_often() {
 
 #[test]
 fn what_overlaps_in_memory_is_no_time_of_the_program() {
-    let with = |change: fn(&mut Observation)| {
+    // Of 30 ms, a program has so many of user time and 19 of system time.
+    let with = |own_ms: f64, processes: u64, threads: u64| {
         let mut lab = by_calls_in_memory().lab();
-        let mut seen = observation(reads());
-        change(&mut seen);
-        lab.record.observations[0].seen = Reading::Value(seen);
+        lab.record.observations[0].seen = Reading::Value(Observation { processes, threads, ..observation(reads()) });
+        let commands: Vec<usize> = (0..lab.record.cells.len())
+            .filter(|&it| lab.record.conditions[lab.record.cells[it].condition].is_of_commands())
+            .collect();
+        for sample in lab.record.samples.iter_mut().filter(|it| commands.contains(&it.cell)) {
+            sample.readings.insert("user_ns".into(), Reading::Value(own_ms * MS));
+        }
         lab.analyze().advice.remove(0)
     };
-    assert_eq!(with(|_| ()).to.as_deref(), Some("native/mmap"));
-    let waiting = with(|it| (it.processes, it.threads) = (2, 2));
-    assert_eq!(waiting.to.as_deref(), Some("native/mmap"), "a shell waits for its command");
-    let threads = with(|it| it.threads = 2);
-    assert_eq!(threads.because, [AdviceReason::SeveralThreads { threads: 2 }], "{threads:?}");
+    let is_advised = |it: Advice| it.to.as_deref() == Some("native/mmap");
+    assert!(is_advised(with(11.0, 1, 1)) && is_advised(with(2.0, 1, 1)), "one thread overlaps nothing");
+    assert!(is_advised(with(11.0, 1, 2)), "two that wait for each other");
+    assert!(is_advised(with(2.0, 2, 2)), "a shell waits for its command");
+    for overlapping in [with(2.0, 1, 2), with(15.0, 1, 2), with(15.0, 2, 2)] {
+        assert_eq!(overlapping.because, [AdviceReason::SeveralThreads], "{overlapping:?}");
+    }
     // It gains whatever a replay says.
     let mut plan = by_calls_in_memory();
     plan.switch = Some(([15.0, 15.0], maps()));
@@ -1189,6 +1206,33 @@ fn what_overlaps_in_memory_is_no_time_of_the_program() {
     let Reading::Value(seen) = &mut lab.record.observations[0].seen else { panic!() };
     seen.threads = 2;
     assert_eq!(lab.analyze().advice[0].verdict, AdviceVerdict::Switch);
+}
+
+#[test]
+fn a_replay_of_more_than_the_user_time_leaves_is_not_the_program() {
+    // 30 ms, on two processors at once: its own work takes 27, and the replay 26.
+    let with = |user_ms: f64, of_replay_ms: f64| {
+        let plan = Plan {
+            replays: vec![("pread", [26.0, 26.0]), ("mmap", [5.0, 5.0])],
+            touched: Some(vec![("pread", [26.0, 26.0]), ("mmap", [5.0, 5.0])]),
+            system: [25.0, 26.0 - of_replay_ms],
+            ..by_calls_in_memory()
+        };
+        let mut lab = plan.lab();
+        for at in 0..lab.record.samples.len() {
+            let cell = lab.record.samples[at].cell;
+            let is_of_commands = lab.record.conditions[lab.record.cells[cell].condition].is_of_commands();
+            let user = if is_of_commands { user_ms } else { of_replay_ms };
+            lab.record.samples[at].readings.insert("user_ns".into(), Reading::Value(user * MS));
+        }
+        lab.analyze().advice.remove(0)
+    };
+    let parallel = with(27.0, 1.0);
+    assert!(matches!(parallel.because[..], [AdviceReason::MoreThanUserTimeLeaves { .. }]), "{parallel:?}");
+    assert_eq!((parallel.share, parallel.faster_at_most), (None, None));
+    // Small reads spend much of their own time in user code: that is no other work of the program.
+    let small = with(12.0, 13.0);
+    assert_eq!(small.to.as_deref(), Some("native/mmap"), "{small:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::{
 };
 
 use schema::{
-    Arm, Condition, Fill, Skip, Span, State, Workload,
+    Condition, Fill, Skip, Span, State, Workload,
     experiment::{Claim, Metric},
     protocol::Hold,
     record::{Ending, Outcome, Reading, RoundsEnd, Sample},
@@ -459,7 +459,7 @@ impl Bench<'_> {
         plan::cover(&mut under, ops);
         let pass = self.pass(&arm, &under)?;
         let device = pass.readings.get("device_read_bytes").and_then(|it| it.value().copied());
-        let device = device.filter(|it| finds_pages(&arm, &whole) && *it > 0.0);
+        let device = device.filter(|it| whole.finds_its_pages(&arm) && *it > 0.0);
         let elapsed_ns = pass.done.phases.total_ns() as f64;
         Ok(Trial {
             cell,
@@ -753,26 +753,9 @@ impl Bench<'_> {
     }
 }
 
-/// Whether a pass finds pages that it has brought in itself. Of a small file a dozen misses with 8 MiB of read-ahead leave
-/// none to miss, so this is no question of how many blocks there are.
-fn finds_pages(arm: &Arm, condition: &Condition) -> bool {
-    (condition.state, condition.workload) == (State::Cold, Workload::Random) && !arm.is_direct()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cold_random_reads_find_what_they_brought_in_also_where_the_planner_chooses_their_number() {
-        let finds = |arm: &str, state: State, workload: Workload| {
-            finds_pages(&arm.parse().unwrap(), &Condition { state, workload, ..Condition::plain(64 << 20) })
-        };
-        assert!(finds("mmap", State::Cold, Workload::Random));
-        assert!(!finds("direct", State::Cold, Workload::Random), "nothing stays");
-        assert!(!finds("mmap", State::Cold, Workload::Scan), "no place is reached twice");
-        assert!(!finds("mmap", State::Cached, Workload::Random));
-    }
 
     #[test]
     fn windows_move_only_as_far_as_ranges_that_the_planner_chose() {

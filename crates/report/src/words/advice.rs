@@ -59,8 +59,8 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             format!("at most {} of the program's time goes to the file", percent(*share))
         }
         AdviceReason::FromDevice { bytes } => format!(
-            "all pages are in memory, and the command reads {} from the device all the same: by O_DIRECT, because it evicts them, or \
-             of another file. A replay does not",
+            "all pages are in memory, and the command still reads {} from the device, which a replay does not: by O_DIRECT, because it \
+             evicts them, or of another file",
             size(*bytes)
         ),
         AdviceReason::AllSlower { times: least } => {
@@ -117,7 +117,7 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             percent(*most)
         ),
         AdviceReason::MappedAgain { mappings, files } => format!(
-            "the program makes {} mappings of {}, which costs it calls, page faults and TLB shootdowns, and a replay maps each \
+            "the program makes {} mappings of {}, which costs it calls, page faults and TLB flushes, and a replay maps each \
              file once",
             thousands(*mappings),
             count(*files, "file", "files")
@@ -127,11 +127,11 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             count(*files, "file", "files"),
             thousands(*opens)
         ),
-        AdviceReason::SeveralThreads { threads } => format!(
-            "the program has {} threads, and whether it waits for what one of them reads does not show while all pages are in \
-             memory",
-            thousands(*threads)
-        ),
+        AdviceReason::SeveralThreads => {
+            "the program has several threads, and whether it waits for what one of them reads does not show while all pages are in \
+             memory"
+                .into()
+        }
         AdviceReason::NotChecked { why } => format!("the replay was not held against the program: {}", unchecked(why)),
         AdviceReason::DependsOnUse { arm } => format!(
             "whether {} gains depends on how much the program looks at of each access, which a trace does not have",
@@ -271,7 +271,7 @@ pub fn advice_caveat(of: &AdviceCaveat) -> String {
             thousands(*opens)
         ),
         AdviceCaveat::OtherFile { path, bytes } => format!(
-            "the switch reaches {} of {path}, which was not evicted; name it, too, and it is",
+            "the switch also reaches {} of {path}, which was in the page cache: from a cold start of that file it may gain less",
             size(*bytes as f64)
         ),
         AdviceCaveat::Threads { threads } => {

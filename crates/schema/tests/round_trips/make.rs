@@ -494,7 +494,7 @@ makes! {
         Residency { asked, pages, resident, dirty, under_writeback, evicted, recently_evicted }
         ProcessView { pid, command, thread, page_bytes, without_memory, runtimes, watched, files, mappings }
         Watched {
-            asked_s, elapsed_s, ended, minor_faults, major_faults, reads, device_bytes_per_major_fault, threads,
+            asked_s, elapsed_s, ended, minor_faults, major_faults, reads, children_ended, device_bytes_per_major_fault, threads,
             new_mappings, gone_mappings,
         }
         WatchedReads { device_bytes, read_calls, read_call_bytes }
@@ -577,7 +577,7 @@ makes! {
             OtherReach,
             MappedAgain { mappings, files },
             OpenedAgain { arm, opens, files },
-            SeveralThreads { threads },
+            SeveralThreads,
             MoreThanUserTimeLeaves { most, replay },
             Unwatched,
             SwitchAlone,
