@@ -8,7 +8,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    State, Workload,
+    Condition, State, Workload,
     runtime::{COMMAND, MEANWHILE, MethodSpec, NATIVE, RuntimeSpec, Values},
     units::expected,
 };
@@ -122,6 +122,12 @@ impl Arm {
         self.spec().is_some_and(|it| it.direct) || self.word("io") == "direct"
     }
 
+    /// Under this condition its blocks find pages that those before them brought in: of a small file a dozen misses with 8 MiB of
+    /// read-ahead leave none to miss.
+    pub fn finds_its_pages(&self, under: &Condition) -> bool {
+        (under.state, under.workload) == (State::Cold, Workload::Random) && !self.is_direct()
+    }
+
     /// It reaches the file through a mapping.
     pub fn maps(&self) -> bool {
         self.spec().is_some_and(|it| it.maps)
@@ -228,6 +234,17 @@ impl fmt::Display for Arm {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cold_random_reads_find_what_they_brought_in_unless_nothing_stays() {
+        let finds = |arm: &str, state: State, workload: Workload| {
+            let under = Condition { state, workload, ..Condition::plain(64 << 20) };
+            arm.parse::<Arm>().unwrap().finds_its_pages(&under)
+        };
+        assert!(finds("mmap", State::Cold, Workload::Random));
+        assert!(!finds("direct", State::Cold, Workload::Random));
+        assert!(!finds("mmap", State::Cold, Workload::Scan) && !finds("mmap", State::Cached, Workload::Random));
+    }
 
     #[test]
     fn an_arm_is_known_by_its_name_and_its_name_reads_back() {

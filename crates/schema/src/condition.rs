@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Arm, Fill, Span, trace::Traced, units::expected};
+use crate::{Fill, Span, trace::Traced, units::expected};
 
 /// Random reads of a part as large as this cost what they cost in the whole file.
 const DENSE_LEAST_OPS: u64 = 1000;
@@ -295,12 +295,6 @@ impl Condition {
         // Smaller blocks than a page lie within one where they are counted from a multiple of their size.
         let step = self.block_bytes.min(page_bytes).max(1);
         self.workload == Workload::Random && (!self.aligned || !self.range.offset.is_multiple_of(step))
-    }
-
-    /// Whether blocks find pages that those before them brought in: of a small file a dozen misses with 8 MiB of read-ahead leave
-    /// none to miss.
-    pub fn finds_its_pages(&self, arm: &Arm) -> bool {
-        (self.state, self.workload) == (State::Cold, Workload::Random) && !arm.is_direct()
     }
 
     /// All but how much a pass does, and where: that a planner may choose.

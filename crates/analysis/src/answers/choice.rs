@@ -144,7 +144,7 @@ fn speedup(finding: &Comparison, is_of_job: bool) -> Option<f64> {
 /// those before them brought in, so that of a pass with many more of them it says nothing.
 fn by_trial(baseline: &Cell, slow: &Cell, skip: &Skip, blocks: u64) -> Option<f64> {
     let most = SIZES_APART * blocks as f64;
-    if slow.own.finds_its_pages(slow.arm()) && baseline.median_of(|tally| tally.ops)? > most {
+    if slow.arm().finds_its_pages(slow.own) && baseline.median_of(|tally| tally.ops)? > most {
         return None;
     }
     let passes = baseline.passes.iter().filter_map(|pass| pass.ns_per_op());

@@ -459,7 +459,7 @@ impl Bench<'_> {
         plan::cover(&mut under, ops);
         let pass = self.pass(&arm, &under)?;
         let device = pass.readings.get("device_read_bytes").and_then(|it| it.value().copied());
-        let device = device.filter(|it| whole.finds_its_pages(&arm) && *it > 0.0);
+        let device = device.filter(|it| arm.finds_its_pages(&whole) && *it > 0.0);
         let elapsed_ns = pass.done.phases.total_ns() as f64;
         Ok(Trial {
             cell,
