@@ -672,7 +672,8 @@ fn untold(found: &Found, is_two_sided: bool, options: &[(AdviceOption, &Candidat
     let (opens, files) = (found.opens(), found.files());
     // Each opening would have its pages mapped once more, which is little where it reads each several times.
     let pages = found.advised.pattern.distinct_pages.saturating_mul(opens / files.max(1));
-    let is_opened_again = opens > AGAIN.saturating_mul(files) && found.advised.pattern.accesses < 2 * pages;
+    let is_opened_again =
+        opens > AGAIN.saturating_mul(files) && found.advised.pattern.accesses < pages.saturating_mul(2);
     let overlaps = overlaps(found) && !is_two_sided && !found.start.state.waits_for_device();
     let why = |option: &AdviceOption, of: &Candidate| match () {
         () if overlaps => Some(AdviceReason::SeveralThreads),

@@ -1179,6 +1179,31 @@ fn a_file_that_is_opened_for_each_read_would_be_mapped_as_often() {
 }
 
 #[test]
+fn counts_of_a_stranger_that_no_number_holds_end_nothing() {
+    for seen in [reads(), maps()] {
+        let mut access = Access { opens: u64::MAX, ..seen };
+        (0..3).for_each(|_| access.count_mapping(&MappingCount { count: u64::MAX, ..MappingCount::default() }));
+        let mut lab = by_calls_in_memory().lab();
+        let pattern = Pattern { distinct_pages: u64::MAX, accesses: u64::MAX, mappings: u64::MAX, ..points() };
+        lab.record.advised.as_mut().unwrap().pattern = pattern;
+        let strange = FileAccess { path: "/data/strange".into(), named: false, access: access.clone() };
+        let seen = Observation { files: vec![strange], threads: u64::MAX, ..observation(access) };
+        lab.record.observations[0].seen = Reading::Value(seen);
+        lab.record.advised.as_mut().unwrap().group =
+            Some(Group { files: u64::MAX, median_bytes: 0, opens: u64::MAX, touched_whole: 0 });
+        assert_eq!(lab.analyze().advice.len(), 1);
+        lab.record.advised.as_mut().unwrap().group = None;
+        assert_eq!(lab.analyze().advice.len(), 1);
+    }
+    // Opened again and again, and with more pages than can be doubled.
+    let mut lab = by_calls_in_memory().lab();
+    lab.record.advised.as_mut().unwrap().pattern.distinct_pages = u64::MAX;
+    lab.record.observations[0].seen = Reading::Value(observation(Access { opens: 543, ..reads() }));
+    let advice = lab.analyze().advice.remove(0);
+    assert_eq!(advice.because, [AdviceReason::OpenedAgain { arm: "native/mmap".into(), opens: 543, files: 1 }]);
+}
+
+#[test]
 fn what_overlaps_in_memory_is_no_time_of_the_program() {
     // Of 30 ms, a program has so many of user time and 19 of system time.
     let with = |own_ms: f64, processes: u64, threads: u64| {
