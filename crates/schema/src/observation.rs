@@ -299,6 +299,16 @@ impl Access {
         self.under.get(Access::DIRECT).map_or(self.opens_direct > 0, |it| *it > 0)
     }
 
+    /// That calls delivered and mappings cover, each as often as it was made.
+    pub fn reached_bytes(&self) -> u64 {
+        self.read_bytes().saturating_add(self.mapped_bytes())
+    }
+
+    /// It is a program or a library, which is mapped to be executed, and no data.
+    pub fn is_code(&self) -> bool {
+        self.mappings.iter().any(|it| it.executable)
+    }
+
     /// Whether calls copy what they read to the program, out of the page cache.
     pub fn copies(&self) -> bool {
         let transfers = |name: &String| ["sendfile", "splice", "copy_file_range"].contains(&name.as_str());

@@ -9,7 +9,6 @@ use schema::{
     advised::Reach,
     command::Spec,
     findings::{CommandFinding, Comparison, Estimate, Verdict},
-    observation::Access,
     reason::Reason,
     record::RoundsEnd,
 };
@@ -133,11 +132,9 @@ fn other_file(found: &Found, switch: &str) -> Option<AdviceCaveat> {
     let program = found.program.as_ref()?;
     let of_switch = found.observation(program.switches.iter().find(|it| line(it) == switch)?)?;
     let now = found.observation(program.now)?;
-    let reached = |it: &Access| it.read_bytes().saturating_add(it.mapped_bytes());
-    let before = |path: &str| now.files.iter().find(|it| it.path == path).map_or(0, |it| reached(&it.access));
-    let is_code = |it: &Access| it.mappings.iter().any(|it| it.executable);
-    let others = of_switch.files.iter().filter(|it| !it.named && !is_code(&it.access));
-    let more = others.map(|it| (reached(&it.access).saturating_sub(before(&it.path)), it));
+    let before = |path: &str| now.files.iter().find(|it| it.path == path).map_or(0, |it| it.access.reached_bytes());
+    let others = of_switch.files.iter().filter(|it| !it.named && !it.access.is_code());
+    let more = others.map(|it| (it.access.reached_bytes().saturating_sub(before(&it.path)), it));
     let (bytes, most) = more.max_by_key(|it| it.0)?;
     let is_much = bytes as f64 > MUCH * found.advised.pattern.bytes as f64;
     // Of more files than are listed, those that the command reaches may be left out.

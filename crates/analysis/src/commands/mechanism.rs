@@ -56,15 +56,11 @@ pub(crate) fn all(record: &Record) -> Vec<MechanismFinding> {
 pub(crate) fn both_ways(run: &Run, cell: &Cell) -> bool {
     let of_condition = run.of_condition(cell.entry.condition).filter(|it| !it.passes.is_empty());
     let is_alike = |it: &&Cell| std::ptr::eq(*it, cell) || compare(run, cell, it).verdict != Verdict::NotComparable;
-    let ways: Vec<(bool, bool, &Access)> = of_condition
-        .filter(is_alike)
-        .filter_map(|it| confounders::observation(run, it))
-        .map(|seen| {
-            (significant_calls(&seen.named).is_empty(), significant_mappings(&seen.named).is_empty(), &seen.named)
-        })
-        .collect();
+    let seen = of_condition.filter(is_alike).filter_map(|it| confounders::observation(run, it));
+    let all: Vec<(Ways, &Access)> = seen.map(|it| (ways(&it.named), &it.named)).collect();
     // One that reads around the page cache, or has the kernel hand it on, copies nothing.
-    ways.iter().any(|it| !it.0 && it.1 && it.2.copies()) && ways.iter().any(|it| it.0 && !it.1)
+    let copies = |(ways, access): &(Ways, &Access)| ways.calls && !ways.mappings && access.copies();
+    all.iter().any(copies) && all.iter().any(|(ways, _)| ways.mappings && !ways.calls)
 }
 
 /// By what an access reaches its bytes, what is by the way left out.
@@ -155,7 +151,7 @@ fn significant(access: &Access) -> Access {
 }
 
 fn whole(access: &Access) -> f64 {
-    access.read_bytes().saturating_add(access.mapped_bytes()) as f64
+    access.reached_bytes() as f64
 }
 
 /// Calls that read so small a share of what is mapped and read, and so few of them, that the mappings are the access.

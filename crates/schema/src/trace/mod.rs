@@ -128,8 +128,8 @@ impl TracedFile {
     /// Why the accesses do not have all that was read through mappings; nothing where they do, and of what was mapped as code.
     /// `touched`: how many of them are touches. Without the pages there are some only of what counts as touched whole.
     pub fn unseen(&self, touched: u64) -> Option<Unseen<'_>> {
-        let mut mappings = self.counts.iter().flat_map(|it| &it.mappings);
-        if self.mappings == 0 || !self.exact.is_none() || mappings.any(|it| it.executable) {
+        let is_code = self.counts.as_ref().is_some_and(observation::Access::is_code);
+        if self.mappings == 0 || !self.exact.is_none() || is_code {
             return None;
         }
         match &self.inexact {

@@ -79,11 +79,11 @@ impl Counts {
     pub(super) fn finish(self, by: Means, program: Program) -> Observation {
         let is_touched = |it: &FileAccess| it.access != observation::Access::default();
         let mut touched: Vec<FileAccess> = self.files.into_iter().filter(is_touched).collect();
-        let bytes = |it: &FileAccess| it.access.read_bytes().saturating_add(it.access.mapped_bytes());
         // What every program opens when it starts is not listed first.
-        let is_usual =
-            |it: &FileAccess| is_of_the_system(&it.path) || it.access.mappings.iter().any(|it| it.executable);
-        touched.sort_by_cached_key(|it| (!it.named, is_usual(it), std::cmp::Reverse(bytes(it)), it.path.clone()));
+        let is_usual = |it: &FileAccess| is_of_the_system(&it.path) || it.access.is_code();
+        touched.sort_by_cached_key(|it| {
+            (!it.named, is_usual(it), std::cmp::Reverse(it.access.reached_bytes()), it.path.clone())
+        });
         let mut named = observation::Access::default();
         touched.iter().filter(|it| it.named).for_each(|it| named.add(&it.access));
         let named_opened = touched.iter().filter(|it| it.named).count() as u64;

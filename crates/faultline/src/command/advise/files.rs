@@ -48,11 +48,10 @@ impl Matters {
 /// Bytes that calls delivered, and of what was mapped those of the file, however often; but for programs and their libraries.
 pub(super) fn reached(of: &FileSummary) -> u64 {
     let counts = of.file.counts.clone().unwrap_or_default();
-    let is_code = counts.mappings.iter().any(|it| it.executable);
     let mapped = counts.mapped_bytes().min(of.file.bytes.unwrap_or(u64::MAX));
     // Calls at offsets that were not seen are no accesses of the trace.
     let read = of.bytes.max(counts.calls.values().map(|it| it.bytes).fold(0, u64::saturating_add));
-    if is_code { 0 } else { read.saturating_add(mapped) }
+    if counts.is_code() { 0 } else { read.saturating_add(mapped) }
 }
 
 /// A regular file with something in it that is none of the system's.
