@@ -86,13 +86,18 @@ pub(crate) fn table(folder: &Path, file: &Path, python: &str, only: &str) -> Res
             // A mapping that is touched: what a processor does slower after a pause is not the loop.
             let scans = if *consume == "touch" && ["mmap", "view"].contains(called) { SCANS_OF_SHORT } else { 1 };
             let arm: Arm = arm.parse().map_err(anyhow::Error::msg)?;
+            let consumed: Consume = consume.parse().map_err(anyhow::Error::msg)?;
             for block in BLOCKS {
+                if let Err(why) = by_worker(&arm, file, block, consumed, scans) {
+                    writeln!(page, "| `{arm}` | {consume} | {} | not here: {why} | | | |", Bytes(block))?;
+                    continue;
+                }
                 let mut sides: [Vec<f64>; 2] = Default::default();
                 for pair in 0..PAIRS {
                     for side in [pair % 2, (pair + 1) % 2] {
                         sides[side].push(match side {
                             0 => by_hand(&program, file, block, [called, consume], scans)?,
-                            _ => by_worker(&arm, file, block, consume.parse().map_err(anyhow::Error::msg)?, scans)?,
+                            _ => by_worker(&arm, file, block, consumed, scans)?,
                         });
                     }
                 }
@@ -156,6 +161,9 @@ pub(crate) fn starts(file: &Path, python: &str) -> Result<String> {
 }
 
 /// Nanoseconds of a block.
+///
+/// # Errors
+/// The interpreter lacks what the arm needs, such as numpy.
 fn by_worker(arm: &Arm, file: &Path, block: u64, consume: Consume, scans: u64) -> Result<f64> {
     let interrupted = AtomicBool::new(false);
     let whole = Span { offset: 0, bytes: FILE_BYTES };
