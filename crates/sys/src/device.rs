@@ -129,14 +129,13 @@ mod tests {
 
     #[test]
     fn flushes_are_counted_where_there_is_a_queue_of_requests() {
-        let folder = std::env::temp_dir().join(format!("faultline-disk-{}", std::process::id()));
-        fs::create_dir_all(folder.join("mq")).unwrap();
-        fs::write(folder.join("stat"), "100 5 4000 70 200 6 8000 90 0 1 2 0 0 0 0 33 4").unwrap();
-        let disk = Disk { name: "dm-0".into(), folder: folder.clone() };
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("mq")).unwrap();
+        fs::write(folder.path().join("stat"), "100 5 4000 70 200 6 8000 90 0 1 2 0 0 0 0 33 4").unwrap();
+        let disk = Disk { name: "dm-0".into(), folder: folder.path().into() };
         let with_queue = disk.counters().unwrap();
-        fs::remove_dir(folder.join("mq")).unwrap();
+        fs::remove_dir(folder.path().join("mq")).unwrap();
         let without = (disk.counters().unwrap(), disk.why_no_flushes());
-        fs::remove_dir_all(folder).unwrap();
         assert_eq!(with_queue.flush_requests, Some(33));
         assert_eq!(without.0, DiskCounters { flush_requests: None, ..with_queue });
         assert!(without.1.starts_with("dm-0 has no request queue"), "{}", without.1);

@@ -435,8 +435,8 @@ impl Ended {
     }
 }
 
-/// What a command printed. A command that prints much waits for whoever reads it, so what is done with a byte must cost next to
-/// nothing beside the pipe's own copies.
+/// What a command printed. One that prints much waits until the pipe is read, so that the sum of a byte must cost next to nothing
+/// beside the pipe's own copies.
 struct Output {
     hash: XxHash3_64,
     bytes: u64,

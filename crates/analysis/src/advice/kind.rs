@@ -1,5 +1,5 @@
 //! What an arm is to a program: what changing to it takes, and which arm does what a program was seen to do. Known by its
-//! properties and options, and never by its name.
+//! properties and options; only that an arm reads at the file's own position is known by its method.
 
 use schema::{
     Arm,

@@ -24,7 +24,7 @@ impl Scan {
 
     /// `count` blocks from the one with number `first` in the range.
     fn blocks(range: Span, block: u64, first: u64, count: u64) -> Scan {
-        let whole = (range.bytes / block - first.min(range.bytes / block)).min(count);
+        let whole = (range.bytes / block).saturating_sub(first).min(count);
         Scan { range, block, next: range.offset + first * block, whole, left: count - whole }
     }
 

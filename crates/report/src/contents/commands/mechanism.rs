@@ -240,6 +240,7 @@ fn above(bin: u64) -> u64 {
     bin.saturating_mul(2).max(1)
 }
 
+/// From this share of the calls on, they are sequential.
 const IN_ORDER: f64 = 0.95;
 
 fn is_in_order(calls: &Calls) -> bool {
