@@ -149,8 +149,12 @@ impl Sandbox {
         for (_, choice) in lab::runtime::choices() {
             command.env_remove(choice.variable);
         }
-        // Compiled once for all tests of a build.
-        command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+        // Compiled once for all tests of a build. What another test compiles meanwhile is none of what `clean` may find here.
+        let cache = match args.first() {
+            Some(&"clean") => self.path().join("nothing-compiled"),
+            _ => PathBuf::from(env!("CARGO_TARGET_TMPDIR")),
+        };
+        command.env("XDG_CACHE_HOME", cache);
         if let Some(uid) = self.uid {
             command.uid(uid).gid(uid);
         }
