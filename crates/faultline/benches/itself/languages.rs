@@ -125,7 +125,7 @@ fn prefer_python(python: &str) -> Result<()> {
     Ok(())
 }
 
-fn said(trouble: Trouble) -> anyhow::Error {
+pub(crate) fn said(trouble: Trouble) -> anyhow::Error {
     anyhow::anyhow!("{trouble:?}")
 }
 

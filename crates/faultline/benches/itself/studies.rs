@@ -1,30 +1,37 @@
 //! The verdicts of studies about time against programs of their own: `xtask/bench/study.c` and `Study.java`, a process for
 //! each pass, over whole files that `xtask/bench/fill.c` brought where they are. No decided verdict may have the other sign,
-//! and ratios should lie within a fifth.
+//! and ratios should lie within a fifth. Of one that does not, workers make the program's passes beside it, in turn: then it is
+//! the loops that differ, or it is the hour.
 
 use std::{
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     process::Command,
+    sync::atomic::AtomicBool,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
+use lab::{link::Link, runtime, state};
 use schema::{
-    Arm, Bytes, Condition, Durability, Fill, Layout, State, Workload, builtin,
+    Arm, Bytes, Condition, Durability, Fill, Layout, Span, State, Workload, builtin,
     experiment::Metric,
     findings::{ClaimMeasured, Document},
-    record::Cell,
+    leftover::FileIdentity,
+    protocol::{Job, Permit},
 };
 use serde_json::Value;
 
-use super::{compile, document, fill, median, root};
+use super::{compile, document, fill, languages::said, median, root};
 
 const PAIRS: usize = 7;
 /// A pass that is slower is made less often.
 const SLOW_NS: f64 = 1e9;
 const PAIRS_OF_SLOW: usize = 3;
 const TOLERANCE: f64 = 1.2;
+/// More than any pass takes.
+const LIMIT: Duration = Duration::from_secs(120);
 /// Faults of the program's own code and stack while it reads what is mapped already.
 const OWN_FAULTS: u64 = 8;
 /// What a Java program warms up over, in bytes: a block of the largest.
@@ -50,14 +57,14 @@ pub(crate) fn table(tool: &Path, folder: &Path, which: &[String]) -> Result<Stri
             true => serde_json::from_slice(&fs::read(which)?).with_context(|| format!("{which} is no document"))?,
             false => document(tool, folder, &[&"reproduce", which, &"--dir", &folder.display()])?.0,
         };
-        page += &of_study(&mut Programs { folder, java, lies_as: None }, &shown)?;
+        page += &of_study(&mut Programs { tool, folder, java, lies_as: None }, &shown)?;
     }
     Ok(page)
 }
 
 fn of_study(programs: &mut Programs, shown: &Document) -> Result<String> {
     let mut rows = String::new();
-    let (mut all, mut turned, mut near, mut spread, mut without) = (0, 0, 0, 0, 0);
+    let (mut all, mut turned, mut near, mut spread, mut moved, mut without) = (0, 0, 0, 0, 0, 0);
     let file_bytes = shown.record.target.bytes;
     fs::write(programs.file(), super::noise(file_bytes))?;
     fs::write(programs.warm(), super::noise(WARM_BYTES))?;
@@ -79,19 +86,24 @@ fn of_study(programs: &mut Programs, shown: &Document) -> Result<String> {
             let comparison =
                 it.id.condition.comparison_index.and_then(|at| shown.record.experiment.comparisons.get(at));
             let part_of_file = comparison.and_then(|it| it.range).is_some_and(|it| it.share != Some(1.0));
-            let Some([low, ratio, high]) = programs.ratio(condition, part_of_file, cells, part)? else {
+            let question = Question { condition, part_of_file, arms: cells.map(|it| &it.arm), part };
+            let Some([[low, ratio, high]]) = programs.ratios(&question, [Side::Program])? else {
                 without += 1;
                 continue;
             };
             let is_turned = (it.value.ci_low > 1.05 && high < 1.0) || (it.value.ci_high < 1.0 / 1.05 && low > 1.0);
-            let is_near = (it.value.median / ratio).max(ratio / it.value.median) <= TOLERANCE;
+            let is_near = are_near(it.value.median, ratio);
             // The pairs of the program itself are that far apart.
             let is_spread = !is_near && high / low > TOLERANCE;
             (all, turned, near) = (all + 1, turned + usize::from(is_turned), near + usize::from(is_near));
             spread += usize::from(is_spread);
+            let beside = if is_near { None } else { programs.ratios(&question, [Side::Worker, Side::Program])? };
+            let of_both = beside.map(|it| it.map(|[_, middle, _]| middle));
+            moved += usize::from(!is_spread && of_both.is_some_and(|[worker, program]| are_near(worker, program)));
+            let said = of_both.map(|[worker, program]| format!("; in turn {worker:.2} and {program:.2}"));
             writeln!(
                 rows,
-                "| {} | {} | {} | {:.2} [{:.2}, {:.2}] | {ratio:.2} [{low:.2}, {high:.2}] | {} |",
+                "| {} | {} | {} | {:.2} [{:.2}, {:.2}] | {ratio:.2} [{low:.2}, {high:.2}] | {}{} |",
                 claim.id,
                 it.condition,
                 it.verdict.words(),
@@ -103,18 +115,20 @@ fn of_study(programs: &mut Programs, shown: &Document) -> Result<String> {
                     (false, true) => "",
                     (false, false) if is_spread => "more than a fifth off, as the pairs of the program are",
                     (false, false) => "more than a fifth off",
-                }
+                },
+                said.unwrap_or_default()
             )?;
         }
     }
     let name = &shown.record.experiment.name;
     eprintln!(
         "{name}: {all} verdicts, {turned} with the other sign, {near} within a fifth, {spread} of the others where the \
-         program's own pairs are farther apart, {without} without a program"
+         program's own pairs are farther apart, {moved} of the others within a fifth in turn, {without} without a program"
     );
     Ok(format!(
         "### {name}, a file of {}\n\n{all} verdicts, {turned} with the other sign, {near} within a fifth, {spread} of the \
-         others where the program's own pairs are farther apart; {without} without a program.\n\n| claim | condition | verdict | faultline | the program | |\n|---|---|---|---|---|---|\n{rows}\n",
+         others where the program's own pairs are farther apart; {moved} of the others within a fifth where workers and programs \
+         take turns; {without} without a program.\n\n| claim | condition | verdict | faultline | the program | |\n|---|---|---|---|---|---|\n{rows}\n",
         Bytes(file_bytes)
     ))
 }
@@ -154,7 +168,27 @@ fn method(arm: &Arm, condition: &Condition) -> Option<&'static str> {
     })
 }
 
+/// What a verdict is about: a condition and two arms, and which time of theirs.
+struct Question<'a> {
+    condition: &'a Condition,
+    part_of_file: bool,
+    arms: [&'a Arm; 2],
+    part: &'a str,
+}
+
+/// Who makes the passes.
+#[derive(Clone, Copy)]
+enum Side {
+    Program,
+    Worker,
+}
+
+fn are_near(one: f64, other: f64) -> bool {
+    (one / other).max(other / one) <= TOLERANCE
+}
+
 struct Programs<'a> {
+    tool: &'a Path,
     folder: &'a Path,
     java: bool,
     /// What the file lies in memory as.
@@ -174,51 +208,45 @@ impl Programs<'_> {
         self.folder.join("study-warm")
     }
 
-    /// How many times faster the second cell is, over the whole file or the part that a study asks for: the least, the median and the most of some pairs. Nothing where the programs
-    /// lack an arm or a state.
-    fn ratio(
-        &mut self,
-        condition: &Condition,
-        part_of_file: bool,
-        cells: [&Cell; 2],
-        part: &str,
-    ) -> Result<Option<[f64; 3]>> {
-        let mut ratios = Vec::new();
+    /// How many times faster the second arm is, of each side: the least, the median and the most of some pairs, whose passes are
+    /// made in turn. Nothing where the programs lack an arm or a state.
+    fn ratios<const N: usize>(&mut self, question: &Question, sides: [Side; N]) -> Result<Option<[[f64; 3]; N]>> {
+        let mut ratios = [const { Vec::new() }; N];
         for pair in 0..PAIRS {
-            let mut times = [0.0; 2];
+            let mut times = [[0.0; 2]; N];
             let order = if pair % 2 == 0 { [0, 1] } else { [1, 0] };
             for at in order {
-                let Some(ns) = self.pass(condition, part_of_file, &cells[at].arm, part, 1000 + 2 * pair + at)? else {
-                    return Ok(None);
-                };
-                times[at] = ns;
+                for (side, times) in sides.iter().zip(&mut times) {
+                    let Some(ns) = self.pass(question, *side, at, 1000 + 2 * pair + at)? else { return Ok(None) };
+                    times[at] = ns;
+                }
             }
-            ratios.push(times[0] / times[1]);
-            if times[0].max(times[1]) > SLOW_NS && ratios.len() >= PAIRS_OF_SLOW {
+            ratios.iter_mut().zip(times).for_each(|(ratios, times)| ratios.push(times[0] / times[1]));
+            if times.iter().flatten().any(|&it| it > SLOW_NS) && pair + 1 >= PAIRS_OF_SLOW {
                 break;
             }
         }
-        let middle = median(&mut ratios);
-        let ends = [f64::min as fn(f64, f64) -> f64, f64::max].map(|end| ratios.iter().copied().reduce(end));
-        Ok(ends[0].zip(ends[1]).map(|(low, high)| [low, middle, high]))
+        Ok(Some(ratios.map(|mut ratios| {
+            let middle = median(&mut ratios);
+            let end = |end: fn(f64, f64) -> f64| ratios.iter().copied().reduce(end).unwrap_or(middle);
+            [end(f64::min), middle, end(f64::max)]
+        })))
     }
 
-    fn pass(
-        &mut self,
-        condition: &Condition,
-        part_of_file: bool,
-        arm: &Arm,
-        part: &str,
-        seed: usize,
-    ) -> Result<Option<f64>> {
+    /// Nanoseconds of a pass of one of the arms.
+    fn pass(&mut self, question: &Question, side: Side, at: usize, seed: usize) -> Result<Option<f64>> {
+        let &Question { condition, part, .. } = question;
+        let arm = question.arms[at];
         let Some(method) = method(arm, condition) else { return Ok(None) };
         let is_java = arm.runtime != "native";
-        let known = [State::Cached, State::Mapped, State::Cold, State::Limited].contains(&condition.state);
         let is_held = condition.state == State::Mapped;
-        if !known || is_java && (!self.java || is_held) || condition.workload.writes() && is_held {
+        let known = [State::Cached, State::Mapped, State::Cold, State::Limited].contains(&condition.state);
+        if !known
+            || is_java && (!self.java || is_held || condition.durability != Durability::None)
+            || condition.workload.writes() && is_held
+        {
             return Ok(None);
         }
-        let file = self.bring(condition)?;
         let work = match condition.workload {
             Workload::Scan => "scan",
             Workload::Random if condition.aligned => "random",
@@ -227,14 +255,26 @@ impl Programs<'_> {
             Workload::Overwrite => "overwrite",
             Workload::Replay | Workload::OverwriteRandom | Workload::Append | Workload::Command => return Ok(None),
         };
+        let file = self.bring(condition)?;
         // The whole file, unless the study asks for a part of it; where each block waits for the device, as many as the rounds
         // had.
         let given = condition.workload == Workload::Random || condition.durability == Durability::SyncEach;
-        let ops = match (given, part_of_file) {
+        let ops = match (given, question.part_of_file) {
             (true, _) => condition.ops,
             (false, true) => condition.range.bytes / condition.block_bytes,
             (false, false) => 0,
         };
+        let group = Group::of(condition, &file)?;
+        if let Side::Worker = side {
+            let worker = if is_java {
+                runtime::worker(arm).map_err(anyhow::Error::msg)?
+            } else {
+                let mut worker = Command::new(self.tool);
+                worker.arg("worker");
+                worker
+            };
+            return by_worker(worker, &group, &file, question, (arm, ops, seed as u64)).map(Some);
+        }
         let [block, ops, seed] = [condition.block_bytes, ops, seed as u64].map(|it| it.to_string());
         let mut words: Vec<String> = if is_java {
             let class = self.folder.display().to_string();
@@ -248,16 +288,11 @@ impl Programs<'_> {
         if is_held {
             words.push("held".into());
         }
-        if !is_java {
-            match condition.durability {
-                Durability::None => {}
-                Durability::SyncEach => words.push("sync=each".into()),
-                Durability::SyncEnd => words.push("sync=end".into()),
-            }
-        } else if condition.durability != Durability::None {
-            return Ok(None);
+        match condition.durability {
+            Durability::None => {}
+            Durability::SyncEach => words.push("sync=each".into()),
+            Durability::SyncEnd => words.push("sync=end".into()),
         }
-        let group = Group::of(condition, &file)?;
         let mut answer = group.run(&words)?;
         if condition.state == State::Limited {
             // The first pass found the file evicted.
@@ -316,6 +351,53 @@ impl Programs<'_> {
     }
 }
 
+/// Nanoseconds of a pass that is the program's; no blocks are all of the file.
+fn by_worker(
+    worker: Command,
+    group: &Group,
+    file: &Path,
+    question: &Question,
+    (arm, ops, seed): (&Arm, u64, u64),
+) -> Result<f64> {
+    use std::os::unix::fs::MetadataExt;
+    let condition = question.condition;
+    let about = fs::metadata(file)?;
+    let block = condition.block_bytes;
+    let whole = Span { offset: 0, bytes: about.len() };
+    let covers = question.part_of_file && condition.workload != Workload::Random;
+    let identity = FileIdentity { device: about.dev(), inode: about.ino() };
+    let job = Job {
+        workload: condition.workload,
+        consume: condition.consume,
+        block_bytes: block,
+        ops: if ops == 0 { about.len() / block } else { ops },
+        range: if covers { Span { offset: 0, bytes: ops * block } } else { whole },
+        aligned: condition.aligned,
+        durability: condition.durability,
+        seed,
+        hold: state::hold(condition.state),
+        permit: Permit { execute: false, write: condition.workload.writes().then_some(identity) },
+        ..Job::new(arm, &file.display().to_string(), whole)
+    };
+    let interrupted = AtomicBool::new(false);
+    let (mut link, _) = Link::start(worker, &interrupted).map_err(said)?;
+    group.admit(link.pid())?;
+    link.prepare_within(LIMIT, &job).map_err(said)?;
+    let warm = u32::from(condition.state == State::Limited);
+    if warm > 0 {
+        link.go_warm(job.pass, warm, LIMIT).map_err(said)?;
+    }
+    let done = link.go(job.pass, LIMIT).map_err(said)?;
+    link.bye_within(LIMIT).map_err(said)?;
+    let of_parts = |part: fn(schema::protocol::Parts) -> u64| done.parts.map(part).context("no parts");
+    Ok(match question.part {
+        "read_ns" => of_parts(|it| it.read_ns)?,
+        "loop_ns" => of_parts(|it| it.loop_ns)?,
+        "write_ns" => of_parts(|it| it.write_ns)?,
+        _ => done.phases.total_ns(),
+    } as f64)
+}
+
 /// Folders of cgroups made by hand (version 1), for less memory or a slower disk.
 struct Group {
     folders: Vec<PathBuf>,
@@ -341,6 +423,10 @@ impl Group {
             limit("blkio", "blkio.throttle.read_bps_device", format!("{major}:{minor} {rate}"))?;
         }
         Ok(group)
+    }
+
+    fn admit(&self, pid: u32) -> Result<()> {
+        self.folders.iter().try_for_each(|it| Ok(fs::write(it.join("cgroup.procs"), pid.to_string())?))
     }
 
     /// Runs a program in it; what it prints is its answer.
