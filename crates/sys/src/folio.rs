@@ -80,10 +80,9 @@ pub fn pages_per_fault(file: &File, offset: u64, bytes: u64, samples: usize) -> 
     let pagemap = File::open("/proc/self/pagemap")?;
     let first = offset / page * page;
     let pages = (offset + bytes).saturating_sub(first).div_ceil(page);
-    let samples = samples.min(pages as usize);
     let mut counts = Vec::with_capacity(samples);
-    for index in 0..samples {
-        let at = first + (pages * index as u64 / samples as u64) * page;
+    for place in places(pages, samples as u64) {
+        let at = first + place * page;
         // A mapping of its own for each touch, so that nothing is mapped before it.
         let start = (at / AROUND * AROUND).max(first);
         // Also beyond the file's end: the kernel aligns a mapping of this size, so that what is mapped around a fault does
@@ -103,6 +102,19 @@ pub fn pages_per_fault(file: &File, offset: u64, bytes: u64, samples: usize) -> 
     }
     counts.sort_unstable();
     Ok(counts)
+}
+
+/// One page of each of `samples` stretches of equal length, the same ones each time: what is looked at twice is compared. Places
+/// at one distance from each other would all be alike in a file whose folios repeat at a part of it.
+fn places(pages: u64, samples: u64) -> impl Iterator<Item = u64> {
+    /// The fractions of multiples of the golden ratio, here times 2^64, lie evenly between 0 and 1 (Knuth, "The Art of Computer
+    /// Programming", 6.4).
+    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+    let samples = samples.min(pages);
+    (0..samples).map(move |index| {
+        let [from, to] = [index, index + 1].map(|it| (u128::from(pages) * u128::from(it) / u128::from(samples)) as u64);
+        from + (u128::from(index.wrapping_mul(GOLDEN)) * u128::from(to - from) >> 64) as u64
+    })
 }
 
 /// What a touch at a random place maps on average; nothing where no place was resident.
@@ -152,6 +164,18 @@ mod tests {
             }
             (resident, orders) => println!("skipped: {resident:?} pages resident after eviction, {orders:?}"),
         }
+    }
+
+    #[test]
+    fn each_stretch_has_one_place_and_a_layout_that_repeats_has_all_its_parts_among_them() {
+        for (pages, samples) in [(1, 200), (7, 7), (200, 200), (25_600, 200), (25_601, 200), (1 << 40, 200)] {
+            let places: Vec<u64> = places(pages, samples).collect();
+            assert_eq!(places.len() as u64, samples.min(pages));
+            assert!(places.is_sorted_by(|one, next| one < next) && places[places.len() - 1] < pages, "{places:?}");
+        }
+        // Segments of 512 KiB in 100 MiB: one of 16 pages in 128 is of the first eighth of a segment.
+        let first = places(25_600, 200).filter(|it| it % 128 < 16).count();
+        assert!((13..=37).contains(&first), "{first} of 200");
     }
 
     #[test]
