@@ -85,13 +85,8 @@ fn groups(fields: &[(u64, Option<&Field>)], size: impl Fn(u64) -> String) -> Vec
                     _ => None,
                 });
                 let ratios: Vec<f64> = ratios.collect();
-                let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-                let most = ratios.iter().copied().fold(0.0, f64::max);
-                // As the blocks beside them stand.
-                let falls = ratios.first() > ratios.last();
-                let [least, most] = if falls { [most, least] } else { [least, most] }.map(times);
                 let deep = depths(fields()).map_or(String::new(), |it| format!(" ({it} in flight)"));
-                let ratio = if least == most { most } else { format!("{least} to {most}") };
+                let ratio = extent(&ratios);
                 format!("{arm}{deep} {ratio}")
             }
             Standing::Same => "no difference".into(),
@@ -121,6 +116,18 @@ fn groups(fields: &[(u64, Option<&Field>)], size: impl Fn(u64) -> String) -> Vec
         Some(format!("{what}{at}{of_job}"))
     };
     parts.into_iter().filter_map(part).collect()
+}
+
+/// Of ratios that rise or fall from block to block, the first and the last, as the blocks beside them stand.
+fn extent(ratios: &[f64]) -> String {
+    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = ratios.iter().copied().fold(0.0, f64::max);
+    match [least, most].map(times) {
+        [least, most] if least == most => most,
+        [least, most] if ratios.is_sorted() => format!("{least} to {most}"),
+        [least, most] if ratios.is_sorted_by(|one, next| one >= next) => format!("{most} to {least}"),
+        [least, most] => format!("between {least} and {most}"),
+    }
 }
 
 /// The ratio may differ, but not what it is over.
@@ -156,4 +163,15 @@ fn overtakes(break_evens: &[&BreakEven], sizes: bool, names: &Names) -> Option<S
             size(last)
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_stand_as_their_blocks_do_or_are_an_extent() {
+        let said = [&[1.5, 2.0, 5.0][..], &[5.0, 1.5], &[2.0, 2.0], &[2.0, 5.0, 1.5]].map(extent);
+        assert_eq!(said, ["1.5x to 5.0x", "5.0x to 1.5x", "2.0x", "between 1.5x and 5.0x"]);
+    }
 }
