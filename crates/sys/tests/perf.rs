@@ -76,12 +76,6 @@ impl Child {
         one.set((0..rustix::thread::CpuSet::MAX_CPU).find(|&cpu| allowed.is_set(cpu)).unwrap());
         rustix::thread::sched_setaffinity(pid, &one).unwrap();
     }
-
-    /// Its answers end with it.
-    fn wait_for_its_end(&mut self) {
-        use std::io::Read;
-        assert_eq!(self.answers.read(&mut [0]).unwrap(), 0);
-    }
 }
 
 impl Drop for Child {
@@ -158,15 +152,13 @@ fn a_ring_that_is_too_small_says_how_much_it_lost() {
     child.stay_on_one_cpu();
     recording.enable().unwrap();
     child.turn();
+    recording.disable().unwrap();
     let mut seen = 0;
     recording.drain(|_| seen += 1);
     assert!(seen < TIMES as u64, "{seen} of them fit into one page");
-    // The kernel writes how many it left out before the next event that fits: here, the child's end.
-    child.orders.write_all(&[1]).unwrap();
-    child.wait_for_its_end();
-    recording.drain(|_| seen += 1);
-    // The reads, the answer, the wait for the next order, the end.
-    assert_eq!(seen + recording.lost(), TIMES as u64 + 3);
+    // The answer; and perhaps already the wait for the next order.
+    let others = seen + recording.lost() - TIMES as u64;
+    assert!((1..=2).contains(&others), "{others}");
 }
 
 #[test]

@@ -159,7 +159,7 @@ impl Faults {
     }
 
     pub(super) fn seen(&self, unadvised: BTreeMap<Identity, u64>) -> TouchesSeen {
-        let drained = self.drained();
+        let mut drained = self.drained();
         TouchesSeen {
             refused: None,
             with_calls: drained.source.sees_calls,

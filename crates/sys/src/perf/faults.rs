@@ -62,8 +62,8 @@ impl PageFaults {
         self.rings.drain(|bytes| page_fault(bytes).map(&mut each).is_some());
     }
 
-    /// How many of those that were drained are missing because the ring was full.
-    pub fn lost(&self) -> u64 {
+    /// Once all have been drained: how many are missing because a ring was full.
+    pub fn lost(&mut self) -> u64 {
         self.rings.lost()
     }
 }

@@ -46,8 +46,8 @@ impl Recording {
         self.0.drain(|bytes| occurrence(bytes).map(&mut each).is_some());
     }
 
-    /// How many of the drained events were lost because the ring was full.
-    pub fn lost(&self) -> u64 {
+    /// Once it is disabled and drained: how many events were lost because a ring was full.
+    pub fn lost(&mut self) -> u64 {
         self.0.lost()
     }
 }

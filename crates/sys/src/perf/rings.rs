@@ -12,7 +12,10 @@ const SAMPLE: u32 = 9;
 
 pub(super) struct Rings {
     rings: Vec<Sampler>,
-    lost: u64,
+    /// Samples that were taken out.
+    taken: u64,
+    /// As the records say, of which the last may be missing.
+    said: u64,
 }
 
 impl Rings {
@@ -29,7 +32,7 @@ impl Rings {
                 event.build().and_then(|counter| counter.sampled(ring_bytes)).map_err(|error| explain(&error))?;
             rings.push(ring);
         }
-        Ok(Rings { rings, lost: 0 })
+        Ok(Rings { rings, taken: 0, said: 0 })
     }
 
     pub(super) fn enable(&mut self) -> Result<(), String> {
@@ -45,19 +48,23 @@ impl Rings {
         for ring in &mut self.rings {
             while let Some(record) = ring.next_record() {
                 let (kind, bytes) = (record.ty(), record.to_contiguous());
-                self.lost += match kind {
-                    SAMPLE => u64::from(!takes(&bytes)),
+                match kind {
+                    SAMPLE => self.taken += u64::from(takes(&bytes)),
                     // An id, then how many.
-                    LOST => word(&bytes, 8).unwrap_or(1),
-                    _ => 0,
-                };
+                    LOST => self.said += word(&bytes, 8).unwrap_or(1),
+                    _ => {}
+                }
             }
         }
     }
 
-    /// How many of the drained events were lost because the ring was full.
-    pub(super) fn lost(&self) -> u64 {
-        self.lost
+    /// How many events were not taken out of the rings: once they are disabled and drained, those that were lost. The kernel
+    /// writes how many it left out before the next one that fits, and after the last ones nothing comes (perf_event_open(2),
+    /// PERF_RECORD_LOST); but each ring's event counts all of them.
+    pub(super) fn lost(&mut self) -> u64 {
+        let counts = self.rings.iter_mut().map(|ring| ring.as_counter_mut().read());
+        let counted = counts.sum::<std::io::Result<u64>>().map_or(0, |all| all.saturating_sub(self.taken));
+        counted.max(self.said)
     }
 }
 
