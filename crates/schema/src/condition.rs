@@ -332,12 +332,21 @@ impl Condition {
     /// How many reads share a fault depends on how densely they lie. Where a pass of so many random reads of a file has a part
     /// of it, it makes as many of them as would come to that part.
     pub fn dense_ops(&self, asked: u64) -> u64 {
-        if self.state != State::Cached || self.workload != Workload::Random {
-            return asked;
+        match self.dense_share() {
+            Some(share) => ((asked as f64 * share).round() as u64).max(DENSE_LEAST_OPS.min(asked)),
+            None => asked,
         }
-        let share = self.range.bytes as f64 / self.file_bytes.max(1) as f64;
-        let here = (asked as f64 * share.min(1.0)).round() as u64;
-        here.max(DENSE_LEAST_OPS.min(asked))
+    }
+
+    /// The other way round: how many reads of the whole file lie as densely as those of a pass.
+    pub fn dense_ops_of_file(&self) -> f64 {
+        self.ops as f64 / self.dense_share().unwrap_or(1.0)
+    }
+
+    /// Of the file, where the density of reads decides what they cost.
+    fn dense_share(&self) -> Option<f64> {
+        let is_dense = self.state == State::Cached && self.workload == Workload::Random && self.range.bytes > 0;
+        is_dense.then(|| (self.range.bytes as f64 / self.file_bytes.max(1) as f64).min(1.0))
     }
 
     /// How the page cache was filled; nothing where it was not.

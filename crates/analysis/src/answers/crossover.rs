@@ -34,15 +34,23 @@ impl Axis {
         }
     }
 
-    fn value(self, condition: &Condition) -> f64 {
+    /// A number of blocks is of the file, also where a pass has a part of it, unless that part was asked about.
+    fn value(self, condition: &Condition, compare: Option<&Compare>) -> f64 {
+        let of_file = || {
+            let compare = compare.filter(|it| it.range.is_none())?;
+            let here = condition.dense_ops_of_file();
+            // As it was asked for, not as the number of blocks in the part was rounded.
+            let is_it = |&asked: &f64| (asked - here).abs() * condition.ops as f64 <= here;
+            Some(compare.ops.iter().map(|&it| it as f64).find(is_it).unwrap_or(here))
+        };
         match self {
             Axis::Block => condition.block_bytes as f64,
-            Axis::Ops => condition.ops as f64,
+            Axis::Ops => of_file().unwrap_or(condition.ops as f64),
         }
     }
 
     /// A condition without what differs along the axis, or follows from it.
-    fn rest(self, condition: &Condition, asked: &Question) -> Condition {
+    fn rest(self, condition: &Condition, compare: Option<&Compare>) -> Condition {
         let mut rest = condition.clone();
         // A scan's range is what it reads, and the planner's is what fits; the memory in state limited is a share of it.
         rest.range = Span { offset: 0, bytes: 0 };
@@ -50,7 +58,8 @@ impl Axis {
         match self {
             Axis::Block => {
                 rest.block_bytes = 0;
-                rest.ops = if asked.ops.is_empty() { 0 } else { rest.ops };
+                // Of a scan of larger blocks a range has fewer.
+                rest.ops = compare.and_then(|it| it.size_asked(condition).ops).unwrap_or(0);
             }
             Axis::Ops => rest.ops = 0,
         }
@@ -65,12 +74,14 @@ pub(crate) fn all(run: &Run, compared: &[Compared]) -> Vec<Crossover> {
 fn along(axis: Axis, run: &Run, compared: &[Compared]) -> Vec<Crossover> {
     let mut curves: Vec<Curve> = Vec::new();
     for it in compared {
-        let asked = asked(run, it.arm.id.condition.comparison_index);
+        let at = it.arm.id.condition.comparison_index;
+        let compare = at.and_then(|it| run.record.experiment.comparisons.get(it));
+        let asked = compare.map_or_else(Question::default, Compare::question);
         if axis == Axis::Ops && asked.ops.len() < LEAST_POINTS {
             continue;
         }
         let arms = [it.baseline.arm(), it.arm.arm()];
-        let does = [it.baseline.own, it.arm.own].map(|own| axis.rest(own, &asked));
+        let does = [it.baseline.own, it.arm.own].map(|own| axis.rest(own, compare));
         let key = Key { arms: arms.map(|arm| arm.name.as_str()), does, asked };
         let at = curves.iter().position(|curve| curve.key == key).unwrap_or_else(|| {
             curves.push(Curve { axis, key, names: arms.map(|arm| run.name(arm)), points: Vec::new() });
@@ -78,7 +89,7 @@ fn along(axis: Axis, run: &Run, compared: &[Compared]) -> Vec<Crossover> {
         });
         let point = Point {
             id: it.arm.id,
-            at: axis.value(it.baseline.own),
+            at: axis.value(it.baseline.own, compare),
             // What does not stand for the job is no point of a curve.
             log_speedup: it.finding.speedup.filter(|_| it.finding.answer_of != AnswerOf::Neither).map(|speedup| {
                 Estimate { median: speedup.median.ln(), ci_low: speedup.ci_low.ln(), ci_high: speedup.ci_high.ln() }
@@ -93,11 +104,6 @@ fn along(axis: Axis, run: &Run, compared: &[Compared]) -> Vec<Crossover> {
         }
     }
     curves.into_iter().filter(|curve| curve.points.len() >= LEAST_POINTS).flat_map(Curve::crossovers).collect()
-}
-
-fn asked<'a>(run: &Run<'a>, comparison: Option<usize>) -> Question<'a> {
-    let comparison = comparison.and_then(|it| run.record.experiment.comparisons.get(it));
-    comparison.map_or_else(Question::default, Compare::question)
 }
 
 #[derive(PartialEq)]

@@ -416,6 +416,53 @@ fn the_faster_arm_may_change_with_the_size_of_the_job() {
     assert_eq!(crossovers[1].cells.len(), 3);
 }
 
+/// The number of blocks of each point of the only curve.
+fn points(text: &str, change: impl Fn(&mut schema::Condition)) -> Vec<f64> {
+    let mut lab = Lab::of_experiment(text);
+    lab.record.conditions.iter_mut().for_each(change);
+    for cell in 0..lab.record.cells.len() {
+        lab.measure(cell, 10, 100.0, |_, _| {});
+    }
+    let crossovers = lab.analyze().crossovers;
+    assert_eq!(crossovers.len(), 1, "{crossovers:?}");
+    crossovers[0].points.iter().map(|it| it.at).collect()
+}
+
+#[test]
+fn a_crossover_over_numbers_of_reads_is_of_reads_of_the_whole_file() {
+    let text = r#"
+        title = "t"
+        [[compare]]
+        arms = ["pread", "mmap"]
+        workload = "random"
+        block = "4 KiB"
+        state = "cached"
+        ops = [1000, 80000, 800000]
+    "#;
+    // A window of an eleventh has as many less, and a thousand at least.
+    let in_window = |it: &mut schema::Condition| {
+        it.range.bytes = it.file_bytes / 11;
+        it.ops = it.dense_ops(it.ops);
+    };
+    let [first, rest @ ..] = &points(text, in_window)[..] else { panic!() };
+    assert!((first / 11000.0 - 1.0).abs() < 1e-3, "{first}");
+    assert_eq!(rest, [80000.0, 800000.0]);
+}
+
+#[test]
+fn scans_of_as_many_blocks_as_there_are_make_a_curve_over_their_sizes() {
+    let text = r#"
+        title = "t"
+        [[compare]]
+        arms = ["read", "mmap"]
+        workload = "scan"
+        block = ["512 B", "4 KiB", "1 MiB"]
+        state = "cached"
+        ops = [10000000]
+    "#;
+    assert_eq!(points(text, |_| ()), [512.0, 4096.0, 1048576.0]);
+}
+
 #[test]
 fn the_answer_to_be_measured_again_is_the_winner_against_the_baseline() {
     let mut lab = Lab::duel(scan("1 MiB", State::Cold), ("read", 128.0), ("mmap", 100.0));

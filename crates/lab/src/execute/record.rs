@@ -7,6 +7,7 @@ use std::{
 
 use schema::{
     Experiment, Record, SCHEMA_VERSION, Span,
+    experiment::Compare,
     record::{Environment, Reading, ScenarioResult},
 };
 
@@ -33,6 +34,7 @@ pub(super) fn lost(record: &Record, plan: &Plan) -> Vec<String> {
             schema::Bytes(record.target.bytes)
         ));
     }
+    lost.extend(merged(&record.experiment, plan));
     if let Some(reason) = record.target.residency.reason().filter(|_| record.target.file_system != "tmpfs") {
         lost.push(reason.to_string());
     }
@@ -40,6 +42,27 @@ pub(super) fn lost(record: &Record, plan: &Plan) -> Vec<String> {
         lost.push(format!("the device's ceiling is unknown: {reason}"));
     }
     lost
+}
+
+/// Numbers of random reads of the file of which a part of it has so few that they come to one pass.
+fn merged(experiment: &Experiment, plan: &Plan) -> Vec<String> {
+    let of_comparison = |(origin, compare): (usize, &Compare)| {
+        let mut conditions = plan.conditions.iter().zip(&plan.origins).filter(|(_, it)| **it == origin);
+        let (condition, _) = conditions.find(|(it, _)| compare.range.is_none() && it.dense_ops(u64::MAX) < u64::MAX)?;
+        let mut made: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+        for asked in &compare.ops {
+            made.entry(condition.dense_ops(*asked)).or_default().push(asked.to_string());
+        }
+        let (made, asked) = made.into_iter().find(|(_, asked)| asked.len() > 1)?;
+        Some(format!(
+            "{} random reads of the file come to one pass of {made} in {}; a larger --budget reads more of the file",
+            asked.join(", "),
+            schema::Bytes(condition.range.bytes)
+        ))
+    };
+    let mut merged: Vec<String> = experiment.comparisons.iter().enumerate().filter_map(of_comparison).collect();
+    merged.dedup();
+    merged
 }
 
 /// Where the lines of commands begin to look for files.
@@ -122,6 +145,21 @@ mod tests {
         };
         assert!(said("bytes = \"1 MiB\"").contains("at the start"));
         assert!(!said("offset = \"32 MiB\", bytes = \"1 MiB\"").contains("start"));
+    }
+
+    #[test]
+    fn numbers_of_reads_that_come_to_one_pass_are_named() {
+        let said = |window: u64| {
+            let text = "title = \"x\"\n[[compare]]\narms = [\"pread\", \"mmap\"]\nworkload = \"random\"\n\
+                        block = \"4 KiB\"\nstate = \"cached\"\nops = [1000, 2000, 4000, 800000]\n";
+            let experiment = Experiment::parse("x", text).unwrap();
+            let plan = Plan::new(&experiment, 256 << 20, window, |_| Ok(()));
+            (plan.conditions.len(), merged(&experiment, &plan))
+        };
+        let (conditions, merged) = said(50 << 20);
+        assert_eq!((conditions, merged.len()), (2, 1), "{merged:?}");
+        assert!(merged[0].contains("1000, 2000, 4000 random reads") && merged[0].contains("50 MiB"), "{merged:?}");
+        assert_eq!(said(256 << 20), (4, Vec::new()));
     }
 
     #[test]
