@@ -92,6 +92,29 @@ pub(crate) fn names(record: &Record, findings: &Findings, of: &StallFinding) -> 
 fn called(arm: &Arm) -> String {
     let spec = RuntimeSpec::named(&arm.runtime).and_then(|it| it.method(&arm.method));
     let about = spec.map_or("", |it| it.about);
-    let call = about.split([',', ';']).next().unwrap_or_default();
+    let call = first_clause(about);
     if call.is_empty() { String::new() } else { format!(" ({call})") }
+}
+
+/// A comma between the arguments of a call ends no clause.
+fn first_clause(text: &str) -> &str {
+    let mut depth = 0;
+    let end = text.find(|it: char| {
+        depth += i32::from(it == '(') - i32::from(it == ')');
+        depth == 0 && matches!(it, ',' | ';')
+    });
+    &text[..end.unwrap_or(text.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_named_with_all_of_its_arguments() {
+        let named =
+            ["pread(2), or pwrite(2)", "lines of open(path, newline=\"\"), decoded", "io_uring; a full queue", ""]
+                .map(first_clause);
+        assert_eq!(named, ["pread(2)", "lines of open(path, newline=\"\")", "io_uring", ""]);
+    }
 }

@@ -365,6 +365,13 @@ fn a_loss_that_passes_at_the_size_of_the_job_do_not_confirm_is_marked() {
     run.findings.answer.choices[0].losses[1].by_trial = true;
     let text = squeezed(&first_screen(&run));
     assert!(text.contains(&format!("elsewhere at most 1.5x (by one short pass, {MARK})")), "{text}");
+    // What is less than the worst is not said to be more.
+    for (losses, said) in [([10.153, 10.006], "10x"), ([12.0, 10.2], "11x")] {
+        let of = &mut run.findings.answer.choices[0].losses;
+        (of[0].times, of[1].times) = (losses[0], losses[1]);
+        let text = squeezed(&first_screen(&run));
+        assert!(text.contains(&format!("elsewhere at most {said} (")), "{text}");
+    }
 }
 
 #[test]

@@ -39,10 +39,15 @@ impl Words<'_> {
             return format!("{arms}{known}: {none}");
         };
         let place = self.place(most.id).unwrap_or_default();
+        // The next is no larger, and must not be rounded to more.
+        let next_at_most = |next: &Loss| match [next, most].map(|it| times_at_most(it.times)) {
+            [next, worst] if next == worst => times(most.times),
+            [next, _] => next,
+        };
         let elsewhere = match choice.losses.get(1).map(|it| (it, self.marks(it))) {
             _ if is_partial => String::new(),
-            Some((next, marks)) if marks.is_empty() => format!(", elsewhere at most {}", times_at_most(next.times)),
-            Some((next, marks)) => format!(", elsewhere at most {} ({})", times_at_most(next.times), marks.join(", ")),
+            Some((next, marks)) if marks.is_empty() => format!(", elsewhere at most {}", next_at_most(next)),
+            Some((next, marks)) => format!(", elsewhere at most {} ({})", next_at_most(next), marks.join(", ")),
             None => ", elsewhere no loss".into(),
         };
         let least = match (is_least && !is_partial, choice.arms.len()) {
