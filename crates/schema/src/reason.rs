@@ -306,6 +306,8 @@ pub enum Inconsistent {
     Parts { passes: usize },
     /// They found different bytes.
     Bytes { passes: usize, checksums: [String; 2] },
+    /// Of a command: they did not print the same.
+    Outputs { passes: usize, checksums: [String; 2] },
 }
 
 /// One thing that two arms did not do alike: what it was in the baseline and in the arm.

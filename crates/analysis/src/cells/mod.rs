@@ -106,7 +106,7 @@ pub(crate) fn inconsistent_work(cell: &Cell) -> Option<Inconsistent> {
 }
 
 /// Why passes of one cell that read the same part did not find the same bytes there: the file was written to between them,
-/// and what any pair of them says is about two files.
+/// and what any pair of them says is about two files. Or why a command's did not print the same.
 pub(crate) fn changed_bytes(cell: &Cell) -> Option<Inconsistent> {
     let part = |it: &Pass| (it.window_offset, it.tally.ops, it.tally.bytes, it.tally.distinct_bytes);
     let differs = |one: &Tally, other: &Tally| {
@@ -117,5 +117,10 @@ pub(crate) fn changed_bytes(cell: &Cell) -> Option<Inconsistent> {
         differs(first.tally, it.tally)
     };
     let checksums = cell.passes.iter().find_map(changed).filter(|_| cell.own.workload.is_ascending())?;
-    Some(Inconsistent::Bytes { passes: cell.passes.len(), checksums })
+    let passes = cell.passes.len();
+    Some(match cell.arm().is_command() {
+        // What is summed up of a command is its output.
+        true => Inconsistent::Outputs { passes, checksums },
+        false => Inconsistent::Bytes { passes, checksums },
+    })
 }

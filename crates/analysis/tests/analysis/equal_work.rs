@@ -7,6 +7,7 @@ use schema::{
     caution::Caution,
     findings::{Comparison, Verdict},
     line::LineAnswer,
+    reason::{Inconsistent, Reason},
     record::Outcome,
     warning::Warning,
 };
@@ -445,6 +446,19 @@ fn a_file_that_changes_between_passes_is_a_reason() {
     let reason = "its 10 passes did not all read the same bytes (checksums 00000000c0ffee00 and 00000000deadbeef)";
     assert_eq!(words::reasons(&lab.analyze().cells[0].reasons).as_deref(), Some(reason));
     not_comparable(&lab, &format!("read: {reason}"));
+}
+
+#[test]
+fn a_command_that_prints_something_else_each_time_read_no_other_bytes() {
+    let mut lab = Lab::new();
+    let condition = schema::Condition { workload: Workload::Command, ops: 1, ..schema::Condition::plain(MIB) };
+    let condition = lab.condition(condition);
+    let cell = lab.cell(condition, "read");
+    let arm = &mut lab.record.cells[cell].arm;
+    (arm.runtime, arm.method) = ("command".into(), "command".into());
+    lab.measure(cell, 10, 1e6, |round, pass| pass.tally.checksum = format!("{round:016x}"));
+    let [Reason::Inconsistent(what)] = &lab.analyze().cells[0].reasons[..] else { panic!() };
+    assert!(matches!(what, Inconsistent::Outputs { passes: 10, .. }), "{what:?}");
 }
 
 #[test]

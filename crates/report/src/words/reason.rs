@@ -175,6 +175,9 @@ pub(crate) fn inconsistent(what: &Inconsistent) -> String {
         Inconsistent::Bytes { passes, checksums: [a, b] } => {
             format!("its {passes} passes did not all read the same bytes (checksums {a} and {b})")
         }
+        Inconsistent::Outputs { passes, checksums: [a, b] } => {
+            format!("it did not always print the same in {passes} executions (checksums {a} and {b})")
+        }
     }
 }
 

@@ -620,7 +620,7 @@ makes! {
             JobDecides { blocks, rounds, job_blocks, job },
         }
         TraceAsked { Named { path, file }, Read(traced) }
-        Inconsistent { Amounts { passes, bytes, ops }, Parts { passes }, Bytes { passes, checksums } }
+        Inconsistent { Amounts { passes, bytes, ops }, Parts { passes }, Bytes { passes, checksums }, Outputs { passes, checksums } }
         Reason {
             LostPasses { lost, passes, reason },
             Inconsistent(what),
