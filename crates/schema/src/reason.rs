@@ -369,6 +369,11 @@ pub enum Difference {
         writes: bool,
         rounds: Rounds,
     },
+    /// How many lines they found in as many bytes: what ends a line differs.
+    Lines {
+        lines: [u64; 2],
+        rounds: Rounds,
+    },
     /// Exit code or standard output of commands.
     Outputs {
         rounds: Rounds,
@@ -390,6 +395,9 @@ pub enum Difference {
     FromDevice {
         device_bytes: [f64; 2],
         covered_bytes: [f64; 2],
+        /// Of the file, where that is not all of it: what is allocated, and its size.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allocated_bytes: Option<[u64; 2]>,
     },
     /// Bytes that had reached the device when a pass ended, of those that were covered.
     OnDevice {

@@ -288,6 +288,11 @@ pub struct Target {
 }
 
 impl Target {
+    /// How much of it the file system allocated, and its size, where these differ: it has holes, or is compressed.
+    pub fn allocated(&self) -> Option<[u64; 2]> {
+        (self.allocated_bytes < self.bytes).then_some([self.allocated_bytes, self.bytes])
+    }
+
     /// 0 where nothing is known of it.
     pub fn window_bytes(&self) -> u64 {
         let of_device = || self.device.value().and_then(|it| it.read_ahead_bytes.value().copied());

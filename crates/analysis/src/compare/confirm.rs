@@ -21,7 +21,8 @@ use crate::{
 /// than a few pairs of them can answer.
 pub(crate) fn confirm(run: &Run, arms: [&Cell; 2], finding: &mut Comparison, depends_on_fork: bool) {
     let Some((job, ratios)) = measured_again(run.record, finding) else { return };
-    match came_from_device(job, arms, run.page_bytes()).and_then(too_little_from_device) {
+    let came = came_from_device(job, arms, run.page_bytes());
+    match came.and_then(|it| too_little_from_device(it, run.record.target.allocated())) {
         Some(TooLittle::Apart(difference)) => {
             finding.answer_of = AnswerOf::RoundsUnconfirmed;
             let [baseline, arm] = arms;

@@ -5,7 +5,7 @@
 //! each other but not with what the experiment says of itself, it stands and carries a warning.
 
 use schema::{
-    Condition, Durability, State,
+    Condition, Consume, Durability, State,
     caution::Caution,
     protocol::Tally,
     reason::{Difference, Reason, Rounds},
@@ -160,9 +160,14 @@ impl Both<'_, '_> {
         let found = !work.unequal.is_empty();
         if let Some((a, b, rounds)) = differing(&|a, b| a.checksum == b.checksum).filter(|_| !found) {
             let checksums = [a, b].map(|it| it.checksum.clone());
-            work.unequal.push(match self.arm.own.is_of_commands() {
-                true => Difference::Outputs { rounds },
-                false => Difference::Checksums { checksums, writes, rounds },
+            let counts = |it: &Cell| matches!(it.own.consume, Consume::Lines | Consume::DecodeLines);
+            let number = |it: &String| u64::from_str_radix(it, 16).ok();
+            let lines = || Some([number(&checksums[0])?, number(&checksums[1])?]);
+            let lines = lines().filter(|_| !writes && counts(self.baseline) && counts(self.arm));
+            work.unequal.push(match lines {
+                _ if self.arm.own.is_of_commands() => Difference::Outputs { rounds },
+                Some(lines) => Difference::Lines { lines, rounds },
+                None => Difference::Checksums { checksums, writes, rounds },
             });
         }
         if let Some((a, b, rounds)) = differing(&|a, b| a.threads == b.threads) {
@@ -185,7 +190,7 @@ impl Both<'_, '_> {
         };
         let cells = [self.baseline, self.arm].map(from_device);
         match cells {
-            [Some(a), Some(b)] => match too_little_from_device([a, b]) {
+            [Some(a), Some(b)] => match too_little_from_device([a, b], self.run.record.target.allocated()) {
                 Some(TooLittle::Alike(caution)) => work.warnings.push(caution),
                 Some(TooLittle::Apart(difference)) => work.unequal.push(difference),
                 None => {}
@@ -318,8 +323,8 @@ pub(crate) enum TooLittle {
     Apart(Difference),
 }
 
-/// Of both arms the bytes that came from the device, and those that were covered.
-pub(crate) fn too_little_from_device([a, b]: [(f64, f64); 2]) -> Option<TooLittle> {
+/// Of both arms the bytes that came from the device, and those that were covered; and what of the file is allocated.
+pub(crate) fn too_little_from_device([a, b]: [(f64, f64); 2], allocated_bytes: Option<[u64; 2]>) -> Option<TooLittle> {
     let share = |(device, covered): (f64, f64)| device / covered;
     let is_short = |(device, covered): (f64, f64)| device < COLD_SHARE * covered;
     match (is_short(a), is_short(b)) {
@@ -329,7 +334,7 @@ pub(crate) fn too_little_from_device([a, b]: [(f64, f64); 2]) -> Option<TooLittl
         }
         _ => {
             let (device_bytes, covered_bytes) = ([a.0, b.0], [a.1, b.1]);
-            Some(TooLittle::Apart(Difference::FromDevice { device_bytes, covered_bytes }))
+            Some(TooLittle::Apart(Difference::FromDevice { device_bytes, covered_bytes, allocated_bytes }))
         }
     }
 }

@@ -98,8 +98,7 @@ fn busy(record: &Record) -> Option<Warning> {
 }
 
 fn sparse(record: &Record) -> Option<Warning> {
-    let (allocated_bytes, bytes) = (record.target.allocated_bytes, record.target.bytes);
-    (allocated_bytes < bytes).then_some(Warning::Sparse { allocated_bytes, bytes })
+    record.target.allocated().map(|[allocated_bytes, bytes]| Warning::Sparse { allocated_bytes, bytes })
 }
 
 fn read_ahead(run: &Run) -> Option<Warning> {

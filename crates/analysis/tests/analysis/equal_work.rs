@@ -7,7 +7,7 @@ use schema::{
     caution::Caution,
     findings::{Comparison, Verdict},
     line::LineAnswer,
-    reason::{Inconsistent, Reason},
+    reason::{Difference, Inconsistent, Reason},
     record::Outcome,
     warning::Warning,
 };
@@ -433,6 +433,17 @@ fn reading_far_more_than_is_used_is_said_with_the_factor() {
     };
     comparable_with(&duel(4.0), &[]);
     comparable_with(&duel(16.0), &["mmap read 1 GiB from the device for 64 MiB that it reached: 16 times as much"]);
+}
+
+#[test]
+fn arms_that_end_lines_differently_found_other_numbers_of_lines_and_no_other_bytes() {
+    let found = |lines: u64| move |_: u32, pass: &mut Pass| pass.tally.checksum = format!("{lines:016x}");
+    let condition = schema::Condition { consume: Consume::Lines, ..scan("64 KiB", State::Cached) };
+    let lab = Lab::duel_with(condition, ("read", 1e4), found(60_001), ("mmap", 9e3), found(69_988));
+    let [Reason::UnequalWork { differences, .. }] = &only(&lab).reason.into_iter().collect::<Vec<_>>()[..] else {
+        panic!()
+    };
+    assert!(matches!(differences[..], [Difference::Lines { lines: [60_001, 69_988], .. }]), "{differences:?}");
 }
 
 #[test]

@@ -145,8 +145,9 @@ impl Plan {
                     let does = own_condition.as_ref().unwrap_or(&condition);
                     let own_state = own_condition.as_ref().filter(|it| it.state != condition.state);
                     let cannot = || own_state.and_then(|it| possible(it).err()).map(Skip::Impossible);
-                    let cannot_replay = || no_replay(&competitor.arm, does);
-                    let skipped = Skip::for_its_size(does).or(skipped.clone()).or_else(cannot_replay).or_else(cannot);
+                    let lacks =
+                        || no_replay(&competitor.arm, does).or_else(|| drops_what_is_cached(&competitor.arm, does));
+                    let skipped = Skip::for_its_size(does).or(skipped.clone()).or_else(lacks).or_else(cannot);
                     let cell = |control: bool| Cell {
                         arm: competitor.arm.clone(),
                         condition: index,
@@ -209,6 +210,19 @@ pub fn union(a: Span, b: Span) -> Span {
 fn no_replay(arm: &Arm, does: &Condition) -> Option<Skip> {
     let replays = does.trace.is_none() || RuntimeSpec::named(&arm.runtime).is_ok_and(|it| it.replays);
     (!replays).then(|| Skip::NoReplay { runtime: arm.runtime.clone() })
+}
+
+/// Writing with O_DIRECT drops the pages that it writes from the page cache (mm/filemap.c, `kiocb_invalidate_pages`): also the
+/// blocks that a worker writes before a pass, so that none begins with all pages there.
+fn drops_what_is_cached(arm: &Arm, does: &Condition) -> Option<Skip> {
+    let is_there = !matches!(does.state, State::Cold | State::AsIs | State::AsFound);
+    let drops = arm.is_direct() && does.workload.writes() && is_there;
+    drops.then(|| {
+        let state = does.state;
+        Skip::Unavailable(format!(
+            "writes with O_DIRECT drop their pages from the page cache; state {state} needs them"
+        ))
+    })
 }
 
 /// A baseline has nothing to be compared with where every other arm of its condition is left out. One that was entered
@@ -487,6 +501,17 @@ arms = ["pread", "mmap", "half"]
         assert_eq!(named(Stage::Warm(Fill::Random), &all), "states cached, mapped and locked, fill random");
         assert_eq!(named(Stage::Writing, &[State::Cold]), "state cold, writing");
         assert_eq!(named(Stage::AsIs, &[State::AsIs]), "state as-is");
+    }
+
+    #[test]
+    fn writes_around_the_page_cache_begin_with_nothing_there() {
+        let text = "title = \"t\"\n[[compare]]\nworkload = [\"scan\", \"overwrite\"]\nblock = \"4 KiB\"\n\
+                    state = [\"cold\", \"cached\"]\narms = [\"mmap\", \"direct\"]";
+        let plan = plan(text, 1 << 20);
+        let dropped = plan.cells.iter().filter(|it| matches!(&it.skipped, Some(Skip::Unavailable(_))));
+        let of = |it: &Cell| (it.arm.method.clone(), plan.conditions[it.condition].workload);
+        let of: Vec<(String, Workload)> = dropped.map(of).collect();
+        assert_eq!(of, [("direct".into(), Workload::Overwrite)]);
     }
 
     #[test]

@@ -240,6 +240,12 @@ fn difference([first, second]: &[String; 2], what: &Difference) -> String {
             if *writes { "written" } else { "read" },
             in_rounds(*rounds)
         ),
+        Difference::Lines { lines: [a, b], rounds } => format!(
+            "{first} found {}, and {second} {}, in as many bytes{}",
+            count(*a, "line", "lines"),
+            count(*b, "line", "lines"),
+            in_rounds(*rounds)
+        ),
         Difference::Outputs { rounds } => format!(
             "{first} and {second} differ in exit code or standard output{}; --anyway compares them",
             in_rounds(*rounds)
@@ -255,8 +261,18 @@ fn difference([first, second]: &[String; 2], what: &Difference) -> String {
         Difference::Changed { of, what } => {
             format!("{}: {}", if *of == 0 { first } else { second }, inconsistent(what))
         }
-        Difference::FromDevice { device_bytes, covered_bytes } => {
-            from_device([first, second], *device_bytes, *covered_bytes)
+        Difference::FromDevice { device_bytes, covered_bytes, allocated_bytes } => {
+            let had = from_device([first, second], *device_bytes, *covered_bytes);
+            match allocated_bytes {
+                None => format!("both should start cold: {had}"),
+                Some(of) => {
+                    let [allocated, whole] = of.map(|it| size(it as f64));
+                    format!(
+                        "{allocated} of the file's {whole} are allocated, so what came from the device does not show that \
+                         both started cold: {had}"
+                    )
+                }
+            }
         }
         Difference::OnDevice { device_bytes, covered_bytes, flushes } => {
             let side = |at: usize, name: &str| {
@@ -285,7 +301,7 @@ fn from_device(names: [&str; 2], device: [f64; 2], covered: [f64; 2]) -> String 
             size(covered[less])
         ),
     };
-    format!("both should start cold: {had}; the {other} arm had {}", size(device[1 - less]))
+    format!("{had}; the {other} arm had {}", size(device[1 - less]))
 }
 
 fn did(writes: bool) -> &'static str {

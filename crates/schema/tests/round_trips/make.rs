@@ -739,7 +739,8 @@ makes! {
             Threads { threads, rounds },
             Opened { opened },
             Changed { of, what },
-            FromDevice { device_bytes, covered_bytes },
+            FromDevice { device_bytes, covered_bytes, allocated_bytes },
+            Lines { lines, rounds },
             OnDevice { device_bytes, covered_bytes, flushes },
         }
         LineAnswer {
