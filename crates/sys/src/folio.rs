@@ -113,7 +113,7 @@ fn places(pages: u64, samples: u64) -> impl Iterator<Item = u64> {
     let samples = samples.min(pages);
     (0..samples).map(move |index| {
         let [from, to] = [index, index + 1].map(|it| (u128::from(pages) * u128::from(it) / u128::from(samples)) as u64);
-        from + (u128::from(index.wrapping_mul(GOLDEN)) * u128::from(to - from) >> 64) as u64
+        from + ((u128::from(index.wrapping_mul(GOLDEN)) * u128::from(to - from)) >> 64) as u64
     })
 }
 
