@@ -182,14 +182,22 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Why its faults are none of pages that each were reached by one of them.
+    /// Why it is not so that each page that it reached came by one fault.
     pub(crate) fn why_no_faults_of_pages(&self) -> Option<Unseen> {
         let Condition { threads, descriptor, workload, .. } = *self.own;
         // Of a command it is not known how it reads.
         let maps = self.own.is_of_commands() || self.arm().maps();
+        let timed = self.timed_arm();
+        // A mapping is filled as a whole, whatever part of it a thread reads.
+        let is_filled = timed.fills_page_table() || timed.word("load") == "load";
         // Threads of a scan have a part of the range each.
-        let overlap = threads > 1 && descriptor == Descriptor::PerThread && !workload.is_ascending();
-        (!maps).then_some(Unseen::MapsNothing).or(overlap.then_some(Unseen::MappingsOfThreads))
+        let overlap = threads > 1 && descriptor == Descriptor::PerThread && (is_filled || !workload.is_ascending());
+        let why = [
+            (!maps, Unseen::MapsNothing),
+            (workload.writes(), Unseen::StoresFault),
+            (overlap, Unseen::MappingsOfThreads),
+        ];
+        why.into_iter().find_map(|(is_so, why)| is_so.then_some(why))
     }
 
     pub(crate) fn new(record: &'a Record, index: usize, entry: &'a record::Cell, condition: &'a Condition) -> Cell<'a> {
@@ -228,6 +236,11 @@ impl<'a> Cell<'a> {
 
     pub(crate) fn arm(&self) -> &'a Arm {
         &self.entry.arm
+    }
+
+    /// With the options that are a part of its passes.
+    pub(crate) fn timed_arm(&self) -> Arm {
+        self.arm().at_work(self.own.state)
     }
 
     /// Whether time is all that its passes lacked.

@@ -133,6 +133,11 @@ impl Arm {
         self.spec().is_some_and(|it| it.maps)
     }
 
+    /// It has the kernel fill the page table of its mapping before a page is touched.
+    pub fn fills_page_table(&self) -> bool {
+        !matches!(self.word("populate"), "" | "no")
+    }
+
     /// It reaches of a block through a mapping what it looks at, and no more.
     pub fn is_in_place(&self) -> bool {
         let takes_blocks = matches!(self.word("use"), "get" | "copy" | "slice") || self.word("fault") == "syscall";

@@ -224,8 +224,10 @@ pub enum Unseen {
     PagesNotCounted,
     /// The arm reaches no page of the file by a fault: the few that it takes are on memory of its own.
     MapsNothing,
-    /// Each thread has a mapping of its own, and all of them read the same range.
+    /// Each thread has a mapping of its own, and pages come into several of them.
     MappingsOfThreads,
+    /// The first store to a page faults although the page is there, where it was read or written back before.
+    StoresFault,
     /// A share of a ceiling that is not known, or of one that these reads have nothing to do with.
     NoCeiling,
     /// A share of a ceiling that an arm exceeded, so that it was measured too low.

@@ -18,14 +18,9 @@ pub(crate) fn is_in_advance(arm: &Arm) -> bool {
     arm.is_direct() || arm.number("queue_depth").is_some()
 }
 
-/// Its page table is filled before pages are touched.
-fn fills_table(arm: &Arm) -> bool {
-    !matches!(arm.word("populate"), "" | "no")
-}
-
 /// Its pages are brought in before they are touched.
 pub(crate) fn populates(arm: &Arm) -> bool {
-    fills_table(arm) || is_advised(arm, "willneed")
+    arm.fills_page_table() || is_advised(arm, "willneed")
 }
 
 pub(crate) fn is_advised(arm: &Arm, advice: &str) -> bool {
@@ -63,7 +58,7 @@ pub(crate) fn how(recorded: &Arm, arm: &Arm) -> How {
     }
     let is_left_out = |is: &dyn Fn(&Arm) -> bool| is(recorded) && !is(arm) && recorded.maps() == arm.maps();
     let left_out = [
-        (is_left_out(&fills_table), How::NoPopulate),
+        (is_left_out(&Arm::fills_page_table), How::NoPopulate),
         (is_left_out(&|it| is_advised(it, "willneed")), How::NoWillNeed),
         (is_left_out(&Arm::is_direct), How::NoDirect),
     ];
@@ -191,7 +186,7 @@ impl Seen {
             "" => "normal",
             advice => advice,
         };
-        let is_populated = !matches!(arm.word("populate"), "" | "no");
+        let is_populated = arm.fills_page_table();
         let in_flight = arm.number("queue_depth").is_some();
         let options = (arm.maps(), arm.is_direct(), advice, is_populated, in_flight);
         let in_larger_calls = !self.maps && self.call_bytes > OTHER_CALLS * bytes;

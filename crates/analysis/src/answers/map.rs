@@ -109,11 +109,10 @@ pub(crate) fn stand_in(run: &Run, line: &MapLine, baseline: &Cell, arm: &Cell) -
 
 /// An arm that cannot be had here does no work: nothing is said of it by another one's passes.
 fn is_the_same_work(one: &Cell, other: &Cell) -> bool {
-    let at_work = |cell: &Cell| cell.arm().at_work(cell.own.state);
     let can_be_had = |cell: &Cell| cell.entry.skipped.is_none() || cell.lacked_time();
     one.id.cell != other.id.cell
         && one.own == other.own
-        && at_work(one) == at_work(other)
+        && one.timed_arm() == other.timed_arm()
         && can_be_had(one)
         && can_be_had(other)
 }

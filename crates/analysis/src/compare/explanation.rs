@@ -59,7 +59,7 @@ struct ArmCounts {
     distinct_bytes: f64,
     /// In bytes; absent where the pages were not counted.
     reached_pages: Option<f64>,
-    /// Pages are reached by faults, one after the other: what all of them brought is what was reached.
+    /// Each page is reached by one fault, one after the other: what all of them brought is what was reached.
     in_order_by_faults: bool,
     ceiling_share: Option<f64>,
     cold: bool,
@@ -72,6 +72,7 @@ impl ArmCounts {
         let cpu = mean("system_ns").zip(mean("user_ns"));
         let system_share =
             cpu.filter(|_| cell.why_undivided().is_none()).map(|(system, user)| system / (system + user));
+        let in_order = cell.arm().maps() && cell.own.workload.is_ascending();
         ArmCounts {
             calls: cell.count("read_calls"),
             call_bytes: cell.count("read_call_bytes"),
@@ -85,7 +86,7 @@ impl ArmCounts {
             ticks: cpu.map_or(0.0, |(system, user)| (system + user) * cell.passes.len() as f64 / cell.tick_ns),
             distinct_bytes: cell.distinct_bytes().unwrap_or(0.0),
             reached_pages: cell.distinct_pages().map(|pages| pages * run.page_bytes() as f64),
-            in_order_by_faults: cell.arm().maps() && cell.own.workload.is_ascending(),
+            in_order_by_faults: in_order && cell.why_no_faults_of_pages().is_none(),
             ceiling_share: cell.ceiling_share(run),
             cold: cell.own.state == State::Cold && cell.own.reads_what_it_covers(),
         }

@@ -307,7 +307,7 @@ impl Adding<'_> {
         self.in_place()?;
         let costs = self.costs;
         let all_pages = self.pages(self.range());
-        let populated = !matches!(self.pass.arm.word("populate"), "no" | "");
+        let populated = self.pass.arm.fills_page_table();
         let held = self.pass.condition.state.is_held();
         let mapped = match (held, populated) {
             (true, _) => {

@@ -14,13 +14,13 @@ use crate::support::{Lab, MIB, Pass};
 fn nothing(_: u32, _: &mut Pass) {}
 
 /// An experiment with one claim, about two arms under one condition.
-fn duel(claim: &str, adjust_read: impl Fn(u32, &mut Pass), adjust_mmap: impl Fn(u32, &mut Pass)) -> Lab {
-    let text = format!(
+fn claimed([baseline, arm]: [&str; 2], claim: &str) -> String {
+    format!(
         r#"
         title = "Duel"
         source = "somebody, somewhere"
         [[compare]]
-        arms = ["read", "mmap"]
+        arms = ["{baseline}", "{arm}"]
         workload = "scan"
         block = "64 KiB"
         state = "cached"
@@ -28,8 +28,11 @@ fn duel(claim: &str, adjust_read: impl Fn(u32, &mut Pass), adjust_mmap: impl Fn(
         id = "it"
         says = "it is so"
         {claim}"#
-    );
-    let mut lab = Lab::of_experiment(&text);
+    )
+}
+
+fn duel(claim: &str, adjust_read: impl Fn(u32, &mut Pass), adjust_mmap: impl Fn(u32, &mut Pass)) -> Lab {
+    let mut lab = Lab::of_experiment(&claimed(["read", "mmap"], claim));
     lab.measure(0, 10, 10_000.0, adjust_read);
     lab.measure(1, 10, 10_000.0, adjust_mmap);
     lab
@@ -1421,6 +1424,52 @@ fn threads_with_mappings_of_their_own_have_no_pages_per_fault() {
     use schema::Descriptor::*;
     assert_eq!(verdict(4, PerThread), ClaimVerdict::NotTestableHere);
     assert_eq!([verdict(1, PerThread), verdict(4, Shared)], [ClaimVerdict::Holds; 2]);
+}
+
+#[test]
+fn threads_that_each_fill_a_mapping_of_the_whole_range_have_no_pages_per_fault() {
+    let verdict = |arm: &str, threads: u32, descriptor: schema::Descriptor| {
+        let claim = format!("arm = \"{arm}\"\nthan = \"mmap\"\nmetric = \"pages-per-fault\"\nexpect = \"same\"");
+        let mut lab = Lab::of_experiment(&claimed(["mmap", arm], &claim));
+        for cell in 0..2 {
+            lab.measure(cell, 10, 1000.0, |_, pass| {
+                // Of a populated mapping for each thread, each fault once for each of them.
+                let times = if cell == 1 && descriptor == schema::Descriptor::PerThread { threads } else { 1 };
+                pass.reads("minor_faults", 282.0 * f64::from(times)).reads("major_faults", 0.0);
+            });
+        }
+        for condition in &mut lab.record.conditions {
+            (condition.threads, condition.descriptor) = (threads, descriptor);
+        }
+        only(&lab).verdict
+    };
+    use schema::Descriptor::*;
+    for arm in ["mmap+populate-read", "mmap+map-populate", "jvm/segment+populate-read", "jvm/mapped+load"] {
+        assert_eq!(verdict(arm, 3, PerThread), ClaimVerdict::NotTestableHere, "{arm}");
+        assert_eq!(verdict(arm, 1, PerThread), ClaimVerdict::Holds, "{arm}: one mapping");
+        assert_eq!(verdict(arm, 3, Shared), ClaimVerdict::Holds, "{arm}: one mapping for all");
+    }
+    // Each thread faults in its own part of the range.
+    assert_eq!(verdict("mmap+random", 3, PerThread), ClaimVerdict::Reversed);
+}
+
+#[test]
+fn what_writes_has_no_pages_per_fault() {
+    let claim = "arm = \"mmap\"\nmetric = \"pages-per-fault\"\nexpect = { at-least = 1 }";
+    // 16,384 pages, most of which fault for the read and again for the store.
+    let faults = |_: u32, pass: &mut Pass| {
+        pass.reads("minor_faults", 17_324.0).reads("major_faults", 0.0);
+    };
+    let verdict = |workload: schema::Workload| {
+        let mut lab = duel(claim, faults, faults);
+        lab.record.conditions.iter_mut().for_each(|it| it.workload = workload);
+        only(&lab).verdict
+    };
+    use schema::Workload::*;
+    assert_eq!(verdict(Scan), ClaimVerdict::Reversed);
+    for workload in [Update, Overwrite, OverwriteRandom, Append] {
+        assert_eq!(verdict(workload), ClaimVerdict::NotTestableHere, "{workload}");
+    }
 }
 
 #[test]

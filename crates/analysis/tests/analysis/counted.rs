@@ -82,6 +82,15 @@ fn faults_of_several_mappings_are_not_of_pages_that_count_once() {
 }
 
 #[test]
+fn faults_of_stores_are_not_of_pages_that_count_once() {
+    let mut lab = duel(["mmap", "read"], [counts(0, 128, 17_324, 0.0), counts(1, 1, 0, 0.0)]);
+    lab.record.conditions[0].workload = schema::Workload::Update;
+    let found = &lab.analyze().counted[0];
+    assert_eq!(found.pages_per_fault, Reading::unavailable(Unseen::StoresFault));
+    assert!(found.faults_per_mib.value().is_some());
+}
+
+#[test]
 fn counts_of_a_pass_that_left_its_state_are_not_used() {
     let mut broken = counts(0, 128, 1024, 0.0);
     broken.invalid = Some("5 pages left".into());

@@ -278,6 +278,29 @@ fn what_a_fault_brought_is_said_where_faults_go_through_the_file_in_order() {
     }
 }
 
+#[test]
+fn what_a_fault_brought_is_not_said_where_pages_did_not_come_by_one_fault_each() {
+    let explanation = |arm: &str, change: &dyn Fn(&mut schema::Condition)| {
+        let calls = |calls: f64, faults: f64| {
+            move |_: u32, pass: &mut Pass| {
+                pass.reads("read_calls", calls).reads("minor_faults", faults);
+            }
+        };
+        let mut condition = scan("64 KiB", State::Cached);
+        change(&mut condition);
+        let lab = Lab::duel_with(condition, ("read", 1000.0), calls(1024.0, 0.0), (arm, 500.0), calls(0.0, 846.0));
+        words::explanation(lab.analyze().comparisons[0].explanation.as_ref().unwrap())
+    };
+    assert!(explanation("mmap+populate-read", &|_| {}).contains("846 minor faults of 77 KiB"));
+    assert!(explanation("mmap", &|it| it.threads = 3).contains("846 minor faults of 77 KiB"));
+    for of in [
+        explanation("mmap+populate-read", &|it| it.threads = 3),
+        explanation("mmap", &|it| it.workload = schema::Workload::Update),
+    ] {
+        assert!(of.contains("846 minor faults") && !of.contains("minor faults of"), "{of}");
+    }
+}
+
 /// A scan at about 1 GB/s of a device that is throttled to `allowed`.
 fn throttled(allowed: u64) -> Lab {
     let mut condition = scan("64 KiB", State::Cold);
