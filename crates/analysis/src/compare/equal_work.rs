@@ -273,7 +273,7 @@ impl Both<'_, '_> {
         let ops = median(|tally| tally.ops);
         // What is reached is counted as far as it was looked at.
         let looked_at = f64::from(own.consumed_percent) / 100.0;
-        let covered = |span: u64| looked_at * uniform_coverage(span, own.block_bytes, ops);
+        let covered = |span: u64| looked_at * uniform_coverage(span, own.block_bytes, own.aligned, ops);
         let [reachable, would] = [own.range.bytes, window].map(covered);
         let (of_file, whole_bytes, would_bytes, reached_bytes) = (window >= says.file_bytes, window, would, distinct);
         if (own.range.bytes as f64) < COVERAGE_SHARE * window as f64 {
@@ -339,13 +339,16 @@ pub(crate) fn too_little_from_device([a, b]: [(f64, f64); 2], allocated_bytes: O
     }
 }
 
-/// Bytes that `ops` uniform offsets reach at least once, in the mean: slots (1 - (1 - 1/slots)^ops).
-fn uniform_coverage(span: u64, block_bytes: u64, ops: f64) -> f64 {
-    let slots = span as f64 / block_bytes.max(1) as f64;
+/// Bytes that `ops` uniform offsets reach at least once, in the mean: slots (1 - (1 - 1/slots)^ops). Aligned blocks never
+/// reach an end that is shorter than one.
+fn uniform_coverage(span: u64, block_bytes: u64, aligned: bool, ops: f64) -> f64 {
+    let block = block_bytes.clamp(1, span.max(1));
+    let reachable = if aligned { span - span % block } else { span } as f64;
+    let slots = reachable / block as f64;
     if slots <= 1.0 {
-        return span as f64;
+        return reachable;
     }
-    span as f64 * -(ops * (-1.0 / slots).ln_1p()).exp_m1()
+    reachable * -(ops * (-1.0 / slots).ln_1p()).exp_m1()
 }
 
 /// What happened during the pass that the state it started from excludes.
@@ -377,9 +380,11 @@ mod tests {
     #[test]
     fn uniform_offsets_reach_what_probability_says() {
         // 2^20 blocks drawn from 2^20 slots leave 1/e of them untouched.
-        let reached = uniform_coverage(1 << 32, 4096, f64::from(1 << 20));
+        let reached = uniform_coverage(1 << 32, 4096, true, f64::from(1 << 20));
         assert!((reached / 4_294_967_296.0 - (1.0 - (-1f64).exp())).abs() < 1e-6);
-        assert_eq!(uniform_coverage(4096, 4096, 1.0), 4096.0);
-        assert_eq!(uniform_coverage(0, 0, 5.0), 0.0);
+        assert_eq!(uniform_coverage(4096, 4096, true, 1.0), 4096.0);
+        assert_eq!(uniform_coverage(4096, 8192, true, 1.0), 4096.0, "a block is cut to its range");
+        assert_eq!(uniform_coverage(0, 0, true, 5.0), 0.0);
+        assert_eq!([true, false].map(|aligned| uniform_coverage(7, 2, aligned, 1e9)), [6.0, 7.0]);
     }
 }

@@ -248,6 +248,28 @@ fn random_offsets_that_end_half_way_are_found_by_what_they_reach() {
 }
 
 #[test]
+fn the_end_of_a_file_where_no_whole_block_fits_is_nothing_that_random_offsets_miss() {
+    // Three blocks of 1 MiB, and half a one that no aligned block reaches.
+    let survey = |aligned: bool, distinct_bytes: u64| {
+        let mut condition = random("1 MiB", State::Cached);
+        (condition.file_bytes, condition.range.bytes) = (7 * MIB / 2, 7 * MIB / 2);
+        (condition.aligned, condition.ops) = (aligned, 36);
+        let reaches = move |_: u32, pass: &mut Pass| pass.tally.distinct_bytes = distinct_bytes;
+        Lab::duel_with(condition, ("read", 2e5), reaches, ("mmap", 1e5), reaches)
+    };
+    comparable_with(&survey(true, 3 * MIB), &[]);
+    let warning = |reached: &str, would: &str| {
+        format!(
+            "both arms reach only {reached}, where as many uniform offsets would have reached {would}: these offsets \
+             are not uniform"
+        )
+    };
+    comparable_with(&survey(true, 2 * MIB), &[&warning("57 % of the file (2 MiB of 3.50 MiB)", "3.00 MiB")]);
+    // Blocks that begin anywhere reach the end, too.
+    comparable_with(&survey(false, 3 * MIB), &[&warning("86 % of the file (3 MiB of 3.50 MiB)", "3.50 MiB")]);
+}
+
+#[test]
 fn calls_bring_whole_blocks_also_where_a_part_of_each_is_looked_at() {
     let amplified = |arms: [&str; 2]| {
         let part = |_: u32, pass: &mut Pass| {
