@@ -386,7 +386,7 @@ impl<'a> Cell<'a> {
     pub(crate) fn lent_bytes(&self, pass: &Pass) -> f64 {
         match self.own.consumed_percent {
             100 => pass.tally.bytes as f64,
-            _ => self.own.pass_bytes() * (pass.tally.ops as f64 / self.own.ops.max(1) as f64),
+            _ => self.own.bytes_of(pass.tally.ops),
         }
     }
 

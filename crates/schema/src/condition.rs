@@ -369,9 +369,20 @@ impl Condition {
 
     /// Of all accesses of a pass together.
     pub fn pass_bytes(&self) -> f64 {
+        self.bytes_of(self.ops)
+    }
+
+    /// Of so many accesses together. Blocks that follow each other end with a short one where the window does, each time
+    /// around.
+    pub fn bytes_of(&self, ops: u64) -> f64 {
+        let (block, range) = (self.block_bytes as f64, self.range.bytes as f64);
         match &self.trace {
-            Some(trace) => trace.bytes as f64 * (self.ops as f64 / trace.accesses.max(1) as f64),
-            None => self.ops as f64 * self.block_bytes as f64,
+            Some(trace) => trace.bytes as f64 * (ops as f64 / trace.accesses.max(1) as f64),
+            None if self.workload.has_blocks() && self.workload.is_ascending() => {
+                let round = self.blocks_in_range();
+                (ops / round) as f64 * range + ((ops % round) as f64 * block).min(range)
+            }
+            None => ops as f64 * block,
         }
     }
 

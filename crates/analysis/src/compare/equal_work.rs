@@ -261,7 +261,7 @@ impl Both<'_, '_> {
         let median = |count: fn(&Tally) -> u64| self.baseline.median_of(count).unwrap_or(0.0);
         let (bytes, distinct) = (median(|tally| tally.bytes), median(|tally| tally.distinct_bytes));
         let expected = says.pass_bytes();
-        // The last block of a file may be short, and so may every one that a random offset cuts off there.
+        // A block less is let pass: of commands none is known, and accesses of a replay are of any length up to one.
         if bytes + (says.block_bytes as f64) < 0.99 * expected {
             let (bytes, asked_bytes) = (bytes as u64, expected as u64);
             work.warnings.push(Caution::LessThanAsked { bytes, asked_bytes });

@@ -91,6 +91,23 @@ fn faults_of_stores_are_not_of_pages_that_count_once() {
 }
 
 #[test]
+fn rates_are_of_blocks_as_long_as_they_are_where_a_part_of_each_is_looked_at() {
+    // A block of 4 MiB and the last one of 1 MiB.
+    let [mut half, read] = [counts(0, 5, 10, 0.0), counts(1, 1, 0, 0.0)];
+    (half.bytes, half.distinct_bytes, half.distinct_block_bytes) = (5 * MIB / 2, 5 * MIB / 2, Some(5 * MIB));
+    let mut lab = Lab::new();
+    let mut condition = scan("4MiB", State::Cached);
+    (condition.file_bytes, condition.range.bytes, condition.ops) = (5 * MIB, 5 * MIB, 2);
+    let condition = lab.condition(condition);
+    for arm in ["mmap", "read"] {
+        lab.cell(condition, arm);
+    }
+    lab.own(0, |it| it.consumed_percent = 50);
+    lab.record.counted = vec![half, read];
+    assert_eq!(lab.analyze().counted[0].faults_per_mib, Reading::Value(2.0));
+}
+
+#[test]
 fn counts_of_a_pass_that_left_its_state_are_not_used() {
     let mut broken = counts(0, 128, 1024, 0.0);
     broken.invalid = Some("5 pages left".into());

@@ -524,6 +524,27 @@ fn both_arms_doing_less_than_they_say_is_a_warning() {
 }
 
 #[test]
+fn each_time_around_a_window_ends_with_its_short_block() {
+    // 4 MiB and 1 MiB in turn.
+    let written = |ops: u64, bytes: u64, workload: Workload| {
+        let mut condition = schema::Condition { workload, ..scan("4 MiB", State::Cached) };
+        (condition.file_bytes, condition.range.bytes, condition.ops) = (5 * MIB, 5 * MIB, ops);
+        let whole = move |_: u32, pass: &mut Pass| {
+            (pass.tally.bytes, pass.tally.distinct_bytes) = (bytes, bytes.min(5 * MIB));
+        };
+        Lab::duel_with(condition, ("pwrite", 1e4), whole, ("mmap", 9e3), whole)
+    };
+    for workload in [Workload::Overwrite, Workload::Update] {
+        comparable_with(&written(10, 25 * MIB, workload), &[]);
+        comparable_with(&written(9, 24 * MIB, workload), &[]);
+        comparable_with(
+            &written(10, 20 * MIB, workload),
+            &["both arms consumed 21 MB instead of the 26 MB of the experiment"],
+        );
+    }
+}
+
+#[test]
 fn an_arm_that_is_told_to_look_at_a_quarter_of_each_block_is_found_by_its_tally() {
     let mut lab = Lab::new();
     let mut condition = scan("32 KiB", State::Cached);

@@ -301,6 +301,22 @@ fn what_a_fault_brought_is_not_said_where_pages_did_not_come_by_one_fault_each()
     }
 }
 
+#[test]
+fn throughput_is_of_blocks_as_long_as_they_are_where_a_part_of_each_is_looked_at() {
+    // Two blocks, of which the file ends in the second: 5 MiB in a millisecond.
+    let mut condition = scan("4 MiB", State::Cached);
+    (condition.file_bytes, condition.range.bytes, condition.ops) = (5 * MIB, 5 * MIB, 2);
+    condition.consumed_percent = 50;
+    let half = |_: u32, pass: &mut Pass| {
+        pass.ns_per_op = 500_000.0;
+        (pass.tally.bytes, pass.tally.distinct_block_bytes) = (5 * MIB / 2, Some(5 * MIB));
+    };
+    let findings = Lab::duel_with(condition, ("read", 1.0), half, ("mmap", 1.0), half).analyze();
+    assert_eq!(findings.cells[0].bytes, Some(5.0 * MIB as f64));
+    let bytes_per_s = findings.cells[0].bytes_per_s.unwrap().median;
+    assert!((bytes_per_s / (5e3 * MIB as f64) - 1.0).abs() < 1e-9, "{bytes_per_s}");
+}
+
 /// A scan at about 1 GB/s of a device that is throttled to `allowed`.
 fn throttled(allowed: u64) -> Lab {
     let mut condition = scan("64 KiB", State::Cold);

@@ -96,9 +96,21 @@ impl Source for Scan {
 
 #[cfg(test)]
 mod tests {
-    use schema::Workload;
+    use schema::{Condition, Workload};
 
     use super::{super::tests::*, *};
+
+    /// What is computed of a record counts the same bytes.
+    #[test]
+    fn a_condition_knows_the_bytes_of_its_scan() {
+        for (bytes, block, ops) in [(10, 4, 5), (10, 4, 3), (10, 4, 2), (8, 4, 7), (3, 4, 5), (10, 1, 25)] {
+            let range = Span { offset: 0, bytes };
+            let condition =
+                Condition { workload: Workload::Overwrite, block_bytes: block, range, ops, ..Condition::plain(bytes) };
+            let pattern = pattern(Workload::Overwrite, (0, bytes), block, ops, 2);
+            assert_eq!(condition.pass_bytes(), pattern.bytes() as f64, "{pattern:?}");
+        }
+    }
 
     #[test]
     fn a_scan_ends_with_a_short_block_and_starts_over() {
