@@ -24,7 +24,11 @@ fn finding(counted: &Counted, cell: &Cell) -> CountedFinding {
     let distinct = positive(cell.brought_of(counted.distinct_bytes, counted.distinct_block_bytes));
     let bytes = positive(whole_blocks);
     let by_kind = || Ok(count(counted, "minor_faults")? + count(counted, "major_faults")?);
-    let faults = || count(counted, "user_faults").or_else(|_: Reason| by_kind());
+    // The kernel populates without an instruction of the process that faults: neither the tracepoint nor perf sees it.
+    let faults = || match cell.timed_arm().fills_page_table() {
+        true => Err(Unseen::KernelPopulates.into()),
+        false => count(counted, "user_faults").or_else(|_: Reason| by_kind()),
+    };
     let per_mib = |events: Result<f64, Reason>| Reading::from(events.and_then(|it| Ok(it / (bytes.clone()? / MIB))));
     let pages_per_fault = faults().and_then(|it| match (cell.why_no_faults_of_pages(), it > 0.0) {
         (Some(why), _) => Err(why.into()),

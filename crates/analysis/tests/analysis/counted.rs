@@ -91,6 +91,23 @@ fn faults_of_stores_are_not_of_pages_that_count_once() {
 }
 
 #[test]
+fn faults_that_the_kernel_makes_while_it_populates_are_not_counted_and_not_said_to_be_none() {
+    let of = |arm: &str, state: State| {
+        let mut lab = duel([arm, "read"], [counts(0, 4, 1, 0.0), counts(1, 1, 0, 0.0)]);
+        lab.record.conditions[0].state = state;
+        let found = lab.analyze().counted.remove(0);
+        (found.faults_per_mib, found.pages_per_fault)
+    };
+    let unseen = || Reading::unavailable(Unseen::KernelPopulates);
+    for arm in ["mmap+populate-read", "mmap+map-populate", "python/mmap+populate-read"] {
+        assert_eq!(of(arm, State::Cached), (unseen(), unseen()), "{arm}");
+        // Populated before the counted pass.
+        assert_eq!(of(arm, State::Mapped).0, Reading::Value(1.0 / 64.0), "{arm}");
+    }
+    assert_eq!(of("jvm/mapped+load", State::Cached).0, Reading::Value(1.0 / 64.0), "its own thread touches the pages");
+}
+
+#[test]
 fn rates_are_of_blocks_as_long_as_they_are_where_a_part_of_each_is_looked_at() {
     // A block of 4 MiB and the last one of 1 MiB.
     let [mut half, read] = [counts(0, 5, 10, 0.0), counts(1, 1, 0, 0.0)];

@@ -9,7 +9,7 @@ use crate::layout::{
 
 pub(crate) const TITLE: &str = "Counted";
 
-pub(crate) const ABOUT: &str = "One more untimed pass of every arm, with the kernel's tracepoints where they may be enabled. Pages/fault: pages that the pass reached, per fault of a mapping; random reads reach few of the pages that a fault maps. Amplification: bytes read from the device per byte used. Folios: order × number added to the page cache. A + after a list or a number: events were lost because the ring buffer was full.";
+pub(crate) const ABOUT: &str = "One more untimed pass of every arm, with the kernel's tracepoints where they may be enabled. Pages/fault: pages that the pass reached, per fault of a mapping; random reads reach few of the pages that a fault maps. Faults while the kernel populates a mapping are not seen. Amplification: bytes read from the device per byte used. Folios: order × number added to the page cache. A + after a list or a number: events were lost because the ring buffer was full.";
 
 const LOST: &str = " +";
 

@@ -19,9 +19,12 @@ pub(super) fn unseen(why: &Unseen) -> String {
         }
         Unseen::MapsNothing => "the arm reaches no page of the file by a fault",
         Unseen::MappingsOfThreads => {
-            "each thread has a mapping of its own: a page that comes into several of them counts once, and each takes a fault"
+            "each thread has a mapping of its own: a page that comes into several of them counts once, and faults in each"
         }
         Unseen::StoresFault => "the first store to a page after it was read or written back is a fault of its own",
+        Unseen::KernelPopulates => {
+            "the kernel populates the mapping, and the faults that it makes for that are not counted in such a pass"
+        }
         Unseen::NoCeiling => {
             "it is known of cold scans, and of cold random reads of 4 KiB of one page each, where the device was read and \
              its ceiling could be measured"
