@@ -582,6 +582,27 @@ fn a_cell_of_a_condition_that_is_not_there_is_no_cause() {
 }
 
 #[test]
+fn what_a_read_of_a_slow_mapping_takes_is_the_same_number_wherever_it_is_said() {
+    let mut run = run();
+    run.record.target.read_ahead_most_bytes = Some(u64::MAX);
+    // A block of the trial took longer than one of the pass that it stands for.
+    let slow = schema::Skip::TooSlow {
+        ns_per_block: 2_332_281.0,
+        blocks: 36,
+        twice: false,
+        around_ns: 1e6,
+        pass_ns: 1e6 + 36.0 * 2_200_000.0,
+        budgets: 3.0,
+    };
+    let at = condition(&run, Workload::Random, State::Cold);
+    let cell = run.record.cells.iter_mut().find(|it| it.condition == at && it.arm.name == "native/mmap").unwrap();
+    assert!(slow.to_string().contains("2.2 ms per block"), "{slow}");
+    cell.skipped = Some(slow);
+    let text = squeezed(&first_screen(&run));
+    assert!(text.contains("a read by mmap takes 2.20 ms in a short pass"), "{text}");
+}
+
+#[test]
 fn the_number_from_which_on_an_arm_overtakes_is_said_with_its_size() {
     let run = with_costs();
     let text = first_screen(&run);

@@ -1,7 +1,7 @@
 //! What the differences come from.
 
 use schema::{
-    Arm, Condition, Fill, Findings, Skip, State, Workload,
+    Arm, Condition, Fill, Findings, State, Workload,
     answer::MainCause,
     findings::{AnswerOf, FillFinding, MapLine, Verdict},
     record::{self, Outcome, Sample},
@@ -35,14 +35,13 @@ impl Words<'_> {
     fn read_ahead(&self) -> Option<String> {
         let window = Some(self.record.target.window_bytes()).filter(|it| *it > 0)?;
         let is_asked = |it: &Condition| it.workload == Workload::Random && it.state == State::Cold;
-        let slow = |it: &record::Cell| match it.skipped {
-            Some(Skip::TooSlow { ns_per_block, .. }) => {
-                // What populates does not wait for its reads.
-                let is_plain = it.arm.maps() && ["advice", "populate"].iter().all(|of| is_usual(it.arm.word(of)));
-                let is_there = self.record.conditions.get(it.condition).is_some_and(is_asked);
-                (is_plain && is_there).then_some(ns_per_block)
-            }
-            _ => None,
+        let slow = |it: &record::Cell| {
+            // As the reason for which it was left out has it.
+            let ns = it.skipped.as_ref()?.ns_per_block_of_pass()?;
+            // What populates does not wait for its reads.
+            let is_plain = it.arm.maps() && ["advice", "populate"].iter().all(|of| is_usual(it.arm.word(of)));
+            let is_there = self.record.conditions.get(it.condition).is_some_and(is_asked);
+            (is_plain && is_there).then_some(ns)
         };
         let slow = self.record.cells.iter().filter_map(|it| Some((slow(it)?, it)));
         let (ns, slowest) = slow.max_by(|a, b| a.0.total_cmp(&b.0))?;
