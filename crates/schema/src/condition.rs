@@ -102,6 +102,11 @@ impl Workload {
         self.kind() == WorkloadKind::Writes
     }
 
+    /// Something looks at what was reached: nothing does at what is written, and what a command does is its own matter.
+    pub fn consumes(self) -> bool {
+        self.kind() == WorkloadKind::Reads
+    }
+
     /// Blocks follow each other; otherwise they lie anywhere.
     pub fn is_ascending(self) -> bool {
         match self {

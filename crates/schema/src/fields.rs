@@ -69,7 +69,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "consume",
         role: Role::Asked,
-        of: |it| !it.is_of_commands(),
+        of: |it| it.workload.consumes(),
         same: |a, b| a.consume == b.consume,
         words: |it| it.consume.to_string(),
         read: |it, text| set(&mut it.consume, text.parse().ok()),

@@ -333,7 +333,8 @@ fn about(condition: &Condition, moves: bool) -> String {
         0 => range,
         ops => format!("{} ops a pass over {range}", number::count(ops as f64)),
     };
-    let mut words = vec![passes, condition.consume.to_string()];
+    let mut words = vec![passes];
+    words.extend(condition.workload.consumes().then(|| condition.consume.to_string()));
     words.extend(condition.memory_bytes.map(|it| format!("{} of memory", bytes(it))));
     words.push(map::threads(condition.threads));
     if condition.threads > 1 {
@@ -499,6 +500,15 @@ fn differences(id: ConditionId, condition: &Condition, record: &Record, names: &
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_is_consumed_by_nothing() {
+        let of = |workload| about(&Condition { workload, ..Condition::plain(1 << 20) }, false);
+        for &workload in schema::Workload::ALL.iter().filter(|it| it.writes()) {
+            assert!(!of(workload).contains("sum"), "{}", of(workload));
+        }
+        assert!([schema::Workload::Scan, schema::Workload::Random].iter().all(|&it| of(it).contains("· sum ·")));
+    }
 
     #[test]
     fn a_pass_that_was_never_planned_has_no_number_of_blocks() {
