@@ -184,7 +184,7 @@ impl<'a> Cell<'a> {
 
     /// Why it is not so that each page that it reached came by one fault.
     pub(crate) fn why_no_faults_of_pages(&self) -> Option<Unseen> {
-        let Condition { threads, descriptor, workload, .. } = *self.own;
+        let Condition { threads, descriptor, workload, state, .. } = *self.own;
         // Of a command it is not known how it reads.
         let maps = self.own.is_of_commands() || self.arm().maps();
         let timed = self.timed_arm();
@@ -196,6 +196,7 @@ impl<'a> Cell<'a> {
             (!maps, Unseen::MapsNothing),
             (workload.writes(), Unseen::StoresFault),
             (overlap, Unseen::MappingsOfThreads),
+            (state == State::Limited && !workload.is_ascending(), Unseen::FaultedAgain),
         ];
         why.into_iter().find_map(|(is_so, why)| is_so.then_some(why))
     }

@@ -228,6 +228,8 @@ pub enum Unseen {
     MappingsOfThreads,
     /// The first store to a page faults although the page is there, where it was read or written back before.
     StoresFault,
+    /// Pages that memory had no room for are reached again by another fault.
+    FaultedAgain,
     /// Faults that the kernel makes while it populates a mapping are no event of a counted pass.
     KernelPopulates,
     /// A share of a ceiling that is not known, or of one that these reads have nothing to do with.

@@ -91,6 +91,14 @@ fn faults_of_stores_are_not_of_pages_that_count_once() {
 }
 
 #[test]
+fn faults_of_pages_that_memory_dropped_meanwhile_are_not_of_pages_that_count_once() {
+    let mut lab = duel(["mmap", "read"], [counts(0, 128, 17_324, 0.0), counts(1, 1, 0, 0.0)]);
+    let condition = &mut lab.record.conditions[0];
+    (condition.workload, condition.state) = (schema::Workload::Random, State::Limited);
+    assert_eq!(lab.analyze().counted[0].pages_per_fault, Reading::unavailable(Unseen::FaultedAgain));
+}
+
+#[test]
 fn faults_that_the_kernel_makes_while_it_populates_are_not_counted_and_not_said_to_be_none() {
     let of = |arm: &str, state: State| {
         let mut lab = duel([arm, "read"], [counts(0, 4, 1, 0.0), counts(1, 1, 0, 0.0)]);
