@@ -80,6 +80,7 @@ pub enum Warning {
         passes: u64,
         read_bytes: f64,
         written_bytes: f64,
+        /// That the passes read themselves.
         own_bytes: f64,
     },
     /// The arm closest to the device's ceiling, and how many more are that close.

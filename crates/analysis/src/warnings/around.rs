@@ -11,7 +11,7 @@ use schema::{
 
 use crate::measured::{Cell, Run};
 
-/// Foreign bytes above this share of the passes' own bytes are warned of.
+/// Foreign bytes above this share of what the passes read themselves are warned of.
 const FOREIGN: f64 = 0.05;
 /// Fewer foreign bytes than this are ignored: a journal or a log.
 const FOREIGN_BYTES: f64 = (4 << 20) as f64;
@@ -42,13 +42,11 @@ fn foreign(run: &Run) -> Option<Warning> {
                 continue;
             };
             read += (from_disk - ours).max(0.0);
+            // What a writer is charged for are pages that it dirtied: they reach the disk later, if they are not written again,
+            // and the journal with them. So what the disk wrote during such a pass cannot be divided into its own bytes and
+            // those of others, and own bytes are what was read.
             own += ours;
-            // A writer's dirty pages reach the disk later, and the journal with them, so what the disk wrote during such a
-            // pass cannot be divided into its own bytes and those of others.
-            match cell.own.workload.writes() {
-                true => own += counted("device_write_bytes").unwrap_or(0.0),
-                false => written += to_disk,
-            }
+            written += if cell.own.workload.writes() { 0.0 } else { to_disk };
             passes += 1;
         }
     }

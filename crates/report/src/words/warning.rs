@@ -74,8 +74,8 @@ pub fn warning(warning: &Warning) -> String {
             let foreign: Vec<String> =
                 foreign.iter().filter(|it| it.0 > 0.0).map(|(bytes, how)| format!("{} {how}", size(*bytes))).collect();
             format!(
-                "other processes used {} during the {} passes that use it: {}, besides the passes' own {}; this is part \
-                 of the measured times",
+                "other processes used {} during the {} passes that use it: {}, besides {} that the passes read themselves; \
+                 this is part of the measured times",
                 device.as_deref().unwrap_or("the disk"),
                 thousands(*passes),
                 list(&foreign),
