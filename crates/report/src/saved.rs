@@ -136,10 +136,8 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
     let mut series: Vec<Vec<&SavedCell>> = Vec::new();
     for cell in cells {
         // A run of an early version may be of any machine of its name, and joins no two of them.
-        let joins = |it: &Vec<&SavedCell>| {
-            let on = cell.on.made_on();
-            it[0].continues(cell) && it.iter().all(|known| known.on.made_on().may_be(&on))
-        };
+        // So it is with a run whose passes read other windows, or are of another size: what its file held is not known of those.
+        let joins = |it: &Vec<&SavedCell>| it.iter().all(|known| known.continues(cell));
         match series.iter_mut().find(|it| joins(it)) {
             Some(same) => same.push(cell),
             None => series.push(vec![cell]),
@@ -151,8 +149,14 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         let line = it.command.get("line").map_or_else(String::new, |line| format!("`{line}`"));
         let command = [line, options.join(", ")];
         let found = it.found.map_or(String::new(), |it| in_page_cache(it.share()));
+        let joined = |words: Vec<&String>| words.into_iter().cloned().collect::<Vec<String>>().join(", ");
+        let runtime = [joined(it.runtime.keys().collect()), joined(it.runtime.values().collect())];
         let place = [format!("in {}", it.target), on(&it.on.made_on()), occurrence];
-        it.comparison.iter().cloned().chain(command).chain([asked(&it.asked), found]).chain(place).collect()
+        // Checksums say nothing to a reader; where the file had changed, the run in which that was seen does.
+        let bytes =
+            if it.checksums.is_empty() { String::new() } else { format!("the bytes of run {}", shell::short(&it.run)) };
+        let further = it.comparison.iter().cloned().chain(command).chain([asked(&it.asked), found]).chain(runtime);
+        further.chain(place).chain([bytes]).collect()
     };
     // Each stands beneath its arm: only those of one arm must be distinguished.
     let label = |of: &[&SavedCell]| {

@@ -1,5 +1,7 @@
 //! Saved runs as `faultline history` lists them, and one cell of them over time: what its `--json` prints.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -112,6 +114,12 @@ pub struct SavedCell {
     /// In state `as-found`: the pages that were in the page cache before its passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Resident>,
+    /// What the runtime of the arm was, by what it calls itself (`python 3.11.7`), with its `vm`. Empty where it is native.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub runtime: BTreeMap<String, String>,
+    /// Of ascending reads of files that are not faultline's own: the checksum of each window, by where it begins.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub checksums: BTreeMap<u64, String>,
 }
 
 impl SavedCell {
@@ -131,6 +139,8 @@ impl SavedCell {
             comparison: [name, variant],
             asked: self.asked,
             found: self.found,
+            runtime: &self.runtime,
+            checksums: &self.checksums,
             under: &self.under,
             own: self.own_condition.as_ref().unwrap_or(&self.under),
         }
@@ -148,9 +158,19 @@ pub struct Series<'a> {
     pub asked: SizeAsked,
     /// As `SavedCell::found`.
     pub found: Option<Resident>,
+    pub runtime: &'a BTreeMap<String, String>,
+    pub checksums: &'a BTreeMap<u64, String>,
     pub under: &'a Condition,
     /// What the arm does.
     pub own: &'a Condition,
+}
+
+impl Series<'_> {
+    /// Whether no window is known to have had other bytes. Passes of two sizes read other ones in any case.
+    fn may_have_read_the_same(&self, other: &Series) -> bool {
+        let has_changed = |(at, sum): (&u64, &String)| other.checksums.get(at).is_some_and(|it| it != sum);
+        !fields::agree(Role::Size, self.own, other.own) || !self.checksums.iter().any(has_changed)
+    }
 }
 
 impl PartialEq for Series<'_> {
@@ -158,8 +178,9 @@ impl PartialEq for Series<'_> {
         let agree = |a: &Condition, b: &Condition| {
             fields::agree(Role::Asked, a, b) && fields::other_subject(a, b, self.asked.range).is_empty()
         };
-        (self.arm, &self.command, self.target, self.comparison, self.asked)
-            == (other.arm, &other.command, other.target, other.comparison, other.asked)
+        (self.arm, &self.command, self.runtime, self.target, self.comparison, self.asked)
+            == (other.arm, &other.command, other.runtime, other.target, other.comparison, other.asked)
+            && self.may_have_read_the_same(other)
             && self.found.zip(other.found).is_none_or(|(a, b)| a.is_like(&b))
             && agree(self.under, other.under)
             && agree(self.own, other.own)

@@ -246,14 +246,14 @@ fn other_work(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -
         return Some(NotComparable::Consumed { arm, bytes_per_block: [ours, theirs] });
     }
     let workload = does[0].workload;
-    // Files of faultline's own hold random bytes, of another seed other ones; random offsets are of a seed too.
+    // Files of faultline's own hold random bytes, of another seed other ones.
     let of_faultline = first.0.target.made_here && second.0.target.made_here;
     let is_ignored = first.1.arm.ignores_output() || second.1.arm.ignores_output();
     // Passes of two sizes find other bytes.
-    if of_faultline || is_ignored || !is_as_large || !workload.is_ascending() || workload.writes() {
+    if of_faultline || is_ignored || !is_as_large {
         return None;
     }
-    let [ours, theirs] = [&first_passes, &second_passes].map(|it| checksums(it));
+    let [ours, theirs] = [first, second].map(|(record, cell)| checksums_of(record, cell));
     let differs = |(window, ours): (&Option<u64>, &Option<&'_ str>)| {
         let (ours, theirs) = ((*ours)?, (*theirs.get(window)?)?);
         // Of what commands printed, older versions have another kind of sum.
@@ -274,12 +274,16 @@ fn valid_passes<'a>(record: &'a Record, cell: &CellFinding) -> Vec<(Option<u64>,
     record.samples.iter().filter_map(tally).collect()
 }
 
-/// Of each window, what all passes over it found; `None` where they did not find the same.
-fn checksums<'a>(passes: &[(Option<u64>, &'a Tally)]) -> BTreeMap<Option<u64>, Option<&'a str>> {
+/// Of each window of ascending reads, what all passes over it found; `None` where they did not find the same. Random offsets
+/// are of a seed.
+pub(super) fn checksums_of<'a>(record: &'a Record, cell: &CellFinding) -> BTreeMap<Option<u64>, Option<&'a str>> {
     let mut all: BTreeMap<Option<u64>, Option<&str>> = BTreeMap::new();
-    for (window, tally) in passes {
-        let found = all.entry(*window).or_insert(Some(&tally.checksum));
-        *found = found.filter(|it| *it == tally.checksum);
+    let workload = cell.does().workload;
+    if workload.is_ascending() && !workload.writes() {
+        for (window, tally) in valid_passes(record, cell) {
+            let found = all.entry(window).or_insert(Some(&tally.checksum));
+            *found = found.filter(|it| *it == tally.checksum);
+        }
     }
     all
 }

@@ -1,5 +1,7 @@
 //! What the index of saved runs keeps of a record.
 
+use std::collections::BTreeMap;
+
 use schema::{
     Labels, Record, State,
     experiment::SizeAsked,
@@ -8,6 +10,8 @@ use schema::{
     record::{Files, Resident},
     saved::{SavedCell, SavedMachine, Series},
 };
+
+use super::runs;
 
 /// The measured cells, with the key by which cells of two runs are recognised as the same. `run`, `started` and
 /// what names the machine are the index's.
@@ -18,7 +22,9 @@ pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
     let target = &target(record);
     // Cells that are alike are numbered as they were entered: one that was not measured keeps its number, or the next one
     // would go on with its series.
-    let series: Vec<Series> = cells.iter().map(|it| of_cell(record, target, findings.found, it)).collect();
+    let facts: Vec<Facts> = cells.iter().map(|it| Facts::of(record, it)).collect();
+    let series: Vec<Series> =
+        cells.iter().zip(&facts).map(|(it, facts)| of_cell(record, target, findings.found, it, facts)).collect();
     let numbered = cells.iter().zip(&series).enumerate().filter_map(|(at, (cell, own))| {
         let occurrence = series[..at].iter().filter(|it| *it == own).count() as u32;
         Some(SavedCell {
@@ -41,6 +47,8 @@ pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
             occurrence,
             asked: own.asked,
             found: own.found,
+            runtime: own.runtime.clone(),
+            checksums: own.checksums.clone(),
         })
     });
     numbered.collect()
@@ -59,7 +67,34 @@ fn target(record: &Record) -> String {
     }
 }
 
-fn of_cell<'a>(record: &'a Record, target: &'a str, found: Option<Resident>, cell: &'a CellFinding) -> Series<'a> {
+/// What a cell was measured with and on, as far as neither its arm nor its condition says it.
+struct Facts {
+    runtime: BTreeMap<String, String>,
+    checksums: BTreeMap<u64, String>,
+}
+
+impl Facts {
+    fn of(record: &Record, cell: &CellFinding) -> Facts {
+        // `python 3.11.7` is a `python`. Where it lies and how it was started do not make it another one.
+        let is_its = |name: &str| name.split_whitespace().next() == Some(cell.arm.runtime.as_str());
+        let of_runtime = record.runtimes.iter().filter(|(name, _)| is_its(name));
+        let runtime = of_runtime.map(|(name, facts)| (name.clone(), facts.get("vm").cloned().unwrap_or_default()));
+        // Those of commands are of what they printed.
+        let is_known = !record.target.made_here && !cell.does().is_of_commands();
+        let begin = |window: Option<u64>| window.unwrap_or(cell.does().range.offset);
+        let checksums = runs::checksums_of(record, cell).into_iter().filter(|_| is_known);
+        let checksums = checksums.filter_map(|(window, sum)| Some((begin(window), sum?.to_string())));
+        Facts { runtime: runtime.collect(), checksums: checksums.collect() }
+    }
+}
+
+fn of_cell<'a>(
+    record: &'a Record,
+    target: &'a str,
+    found: Option<Resident>,
+    cell: &'a CellFinding,
+    facts: &'a Facts,
+) -> Series<'a> {
     let compare = cell.id.condition.comparison_index.and_then(|it| record.experiment.comparisons.get(it));
     let name = compare.and_then(|it| it.name.as_deref()).unwrap_or_default();
     let variant = compare.and_then(|it| it.variant).map_or("", |it| it.words());
@@ -70,6 +105,8 @@ fn of_cell<'a>(record: &'a Record, target: &'a str, found: Option<Resident>, cel
         comparison: [name, variant],
         asked: compare.map_or_else(SizeAsked::default, |it| it.size_asked_of(&cell.condition, &cell.arm.name)),
         found: found.filter(|_| cell.does().state == State::AsFound),
+        runtime: &facts.runtime,
+        checksums: &facts.checksums,
         under: &cell.condition,
         own: cell.own_condition.as_ref().unwrap_or(&cell.condition),
     }

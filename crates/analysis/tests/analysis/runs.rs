@@ -6,9 +6,10 @@ use schema::{
     arm::Setting,
     command::Spec,
     record::{Files, NamedPath, Outcome, Resident},
+    saved::SavedCell,
 };
 
-use crate::support::{Lab, scan};
+use crate::support::{Lab, MIB, random, scan};
 
 fn across(first: &Record, second: &Record) -> RunComparison {
     let (a, b) = (analysis::analyze(first), analysis::analyze(second));
@@ -212,6 +213,51 @@ fn other_files_beside_the_first_are_another_series_and_another_order_is_not() {
     };
     let one = of(["/a", "/b"]);
     assert!(one.continues(&of(["/b", "/a"])) && !one.continues(&of(["/a", "/c"])));
+}
+
+#[test]
+fn other_bytes_in_the_same_windows_are_another_series() {
+    let lab = duel("first");
+    let changed = |lab: &Lab| with_tallies(lab, |_, tally| tally.checksum = "0000000000000bad".into());
+    let continues =
+        |one: &Record, other: &Record| analysis::saved_cells(one)[0].continues(&analysis::saved_cells(other)[0]);
+    assert!(continues(&lab.record, &with_tallies(&lab, |_, _| {})));
+    assert!(!continues(&lab.record, &changed(&lab)), "as `compare` says");
+    let mut smaller = changed(&lab);
+    smaller.conditions[0].ops /= 2;
+    assert!(continues(&lab.record, &smaller), "passes of two sizes find other bytes");
+    let mut moved = changed(&lab);
+    moved.samples.iter_mut().for_each(|it| it.window_offset = Some(MIB));
+    assert!(continues(&lab.record, &moved), "other windows");
+    let mut own = duel("own");
+    own.record.target.made_here = true;
+    assert!(continues(&own.record, &changed(&own)), "faultline's own bytes are of a seed");
+    let random = Lab::duel(random("4 KiB", State::Cached), ("read", 8_000.0), ("mmap", 5_000.0));
+    assert!(continues(&random.record, &changed(&random)), "offsets are of a seed");
+    let printed = command("grep x f");
+    let mut another = printed.clone();
+    for sample in &mut another.samples {
+        let Outcome::Ok { tally, .. } = &mut sample.outcome else { unreachable!() };
+        tally.checksum = "xxh3-0000000000000bad".into();
+    }
+    assert!(continues(&printed, &another), "of a command it is what it printed");
+}
+
+#[test]
+fn another_version_of_the_runtime_of_an_arm_is_another_series_and_that_of_other_arms_is_not() {
+    let of = |name: &str, vm: &str, home: &str| {
+        let mut lab = Lab::duel(scan("64 KiB", State::Cached), ("read", 8_000.0), ("python/read", 9_000.0));
+        let facts = [("vm", vm), ("home", home)].map(|(key, it)| (key.to_string(), it.to_string()));
+        lab.record.runtimes.insert(name.into(), facts.into());
+        analysis::saved_cells(&lab.record)
+    };
+    let first = of("python 3.9.18", "cpython", "/usr");
+    let continued = |other: &[SavedCell]| [0, 1].map(|at| first[at].continues(&other[at]));
+    assert_eq!(continued(&of("python 3.9.18", "cpython", "/usr/local")), [true, true]);
+    assert_eq!(continued(&of("python 3.11.7", "cpython", "/usr")), [true, false]);
+    assert_eq!(continued(&of("python 3.9.18", "pypy", "/usr")), [true, false]);
+    let saved = serde_json::to_value(&first).unwrap();
+    assert_eq!(saved[1]["runtime"], serde_json::json!({ "python 3.9.18": "cpython" }));
 }
 
 /// One comparison in state limited; the range is so many MiB.

@@ -38,6 +38,8 @@ fn one_cell(record: &Record) -> Vec<SavedCell> {
         occurrence: 0,
         asked: Default::default(),
         found: None,
+        runtime: Default::default(),
+        checksums: Default::default(),
     }]
 }
 

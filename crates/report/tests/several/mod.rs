@@ -117,6 +117,8 @@ fn over_time(text: &str) -> History {
         occurrence: 0,
         asked: Default::default(),
         found: None,
+        runtime: Default::default(),
+        checksums: Default::default(),
     };
     History {
         schema_version: SCHEMA_VERSION,
@@ -266,6 +268,37 @@ fn series_that_began_with_other_parts_of_the_file_have_other_headings() {
     let text = report::history(&history, true, "/runs", styled(200));
     let headings: BTreeSet<&str> = text.lines().filter(|it| it.starts_with("native/mmap · ")).collect();
     assert_eq!(headings.len(), 2, "{text}");
+}
+
+#[test]
+fn series_of_other_runtimes_and_of_other_bytes_have_other_headings() {
+    let headings = |change: &dyn Fn(usize, &mut SavedCell)| {
+        let mut history = over_time("lab");
+        history.cells.iter_mut().enumerate().for_each(|(at, it)| change(at, it));
+        let text = report::history(&history, true, "/runs", styled(200));
+        text.lines().filter(|it| it.starts_with("native/mmap · ")).map(String::from).collect::<Vec<String>>()
+    };
+    let runtime = |name: &str, vm: &str| [(name.to_string(), vm.to_string())].into();
+    let versions = headings(&|at, it| it.runtime = runtime(["python 3.9.18", "python 3.11.7"][at], "cpython"));
+    let scan = "native/mmap · scan 4 KiB cached";
+    assert_eq!(versions, [format!("{scan}, python 3.9.18"), format!("{scan}, python 3.11.7")]);
+    let makers = headings(&|at, it| it.runtime = runtime("jvm 25", ["HotSpot", "GraalVM"][at]));
+    assert_eq!(makers, [format!("{scan}, HotSpot"), format!("{scan}, GraalVM")]);
+    let bytes = headings(&|at, it| it.checksums = [(0, at.to_string())].into());
+    let of = |run: &str| format!("{scan}, the bytes of run {run}");
+    assert_eq!(bytes, [of("20261119T225104Z-0001"), of("20261120T225104Z-3f9a")]);
+    assert_eq!(headings(&|_, it| it.checksums = [(0, "0".into())].into()).len(), 1);
+}
+
+#[test]
+fn a_run_of_other_windows_joins_no_two_that_read_other_bytes() {
+    let mut history = over_time("lab");
+    let cell = history.cells[0].clone();
+    let with = |at: u64, sum: &str| SavedCell { checksums: [(at, sum.to_string())].into(), ..cell.clone() };
+    history.cells = vec![with(4096, "a"), with(0, "a"), with(0, "b")];
+    assert!(history.cells[0].continues(&history.cells[2]));
+    let text = report::history(&history, true, "/runs", styled(200));
+    assert_eq!(text.lines().filter(|it| it.starts_with("native/mmap · ")).count(), 2, "{text}");
 }
 
 #[test]

@@ -472,7 +472,7 @@ makes! {
         }
         SavedCell {
             run, started, partial, on, arm, command, workload, consume, state, block_bytes, condition, ns_per_op, under, own_condition,
-            target, comparison, occurrence, asked, found,
+            target, comparison, occurrence, asked, found, runtime, checksums,
         }
         SavedMachine { machine, key, hardware, origin }
         SizeAsked { range, ops }
