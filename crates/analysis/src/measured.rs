@@ -174,6 +174,15 @@ impl<'a> Cell<'a> {
         Some(SortedValues::new(self.passes.iter().filter_map(cpu).collect())?.mean())
     }
 
+    /// Processors at work, in the pass in the middle.
+    pub(crate) fn busy(&self) -> Option<f64> {
+        let busy = |pass: &Pass| {
+            let cpu_ns = pass.reading("user_ns")? + pass.reading("system_ns")?;
+            (pass.ns > 0.0).then(|| cpu_ns / pass.ns)
+        };
+        Some(SortedValues::new(self.passes.iter().filter_map(busy).collect())?.median())
+    }
+
     /// A part of its CPU time per block.
     pub(crate) fn part_of_cpu_per_op(&self, name: &str) -> Reading<f64, Reason> {
         match self.why_undivided() {

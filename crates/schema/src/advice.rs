@@ -295,6 +295,10 @@ pub enum AdviceReason {
     },
     /// In memory it is not known whether the program, which has several threads, waits for what one of them reads.
     SeveralThreads,
+    /// In memory it uses a processor for so much of its time: what it waits for the rest of it may end no earlier if it reads faster.
+    WaitsElsewhere {
+        busy: f64,
+    },
     /// The program's own user time leaves so much of its time for its calls, and the replay of them takes more.
     MoreThanUserTimeLeaves {
         most: f64,

@@ -40,7 +40,7 @@ const AGAIN: u64 = 4;
 const LARGE_MAPPING: u64 = 64;
 /// Of each page: more touches are those of several mappings.
 const TOUCHED_AGAIN: f64 = 1.5;
-/// Processors at work: above, threads or processes work at once; below, of several threads, some wait for something else.
+/// Processors at work: above, threads or processes work at once; below, the program waits for something else than its pages.
 const OVERLAPS: f64 = 1.05;
 const WAITS: f64 = 0.85;
 /// Of the accesses' bytes: what a switch reaches elsewhere.
@@ -86,6 +86,11 @@ impl Found<'_, '_> {
 
     fn is_gain(&self, it: &Candidate) -> bool {
         it.gains.rounds >= LEAST_PAIRS && self.is_worth_it(&it.gains.program) && (it.switch.is_some() || !it.in_part)
+    }
+
+    fn arm(&self, name: &str) -> Option<&Arm> {
+        let view = self.view();
+        [view.recorded].iter().chain(&view.arms).map(|it| it.arm()).find(|it| it.name == name)
     }
 
     /// What brings more rounds of what was compared, by what ended them.
@@ -278,7 +283,7 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
         all.iter().filter(|it| found.is_gain(it)).map(|it| (option(found, it, grade), it)).collect();
     advice.in_advance = in_advance.iter().filter(|it| found.is_gain(it)).map(|it| option(found, it, grade)).collect();
     let mut unconfirmed = unconfirmed(found, &advice.switched, &options);
-    unconfirmed.extend(untold(found, is_two_sided, &options));
+    unconfirmed.extend(untold(found, &options));
     options.retain(|(it, _)| !unconfirmed.iter().any(|(arm, _)| *arm == it.to));
     let is_apart = advice.switched.iter().any(is_apart);
     if is_apart {
@@ -644,36 +649,47 @@ fn is_less(a: Estimate, b: Estimate) -> bool {
 }
 
 /// Arms whose gain the program's own switch to them does not show, and why they are open. What was measured stands before what
-/// was predicted. Where another of its switches to that arm gains, nothing is open.
+/// was predicted. Where another of its switches to that arm gains, nothing is open. In memory a switch that gains less than its
+/// replay says contradicts those of all arms that reach the file as it does, with whatever hint.
 fn unconfirmed(found: &Found, switched: &[Switched], options: &[(AdviceOption, &Candidate)]) -> Vec<(String, Open)> {
-    let of = |it: &Switched| {
-        let of_arm =
-            |(option, all): &&(AdviceOption, &Candidate)| Some(&option.to) == it.like.as_ref() && all.switch.is_none();
-        let (option, _) = options.iter().find(of_arm)?;
+    let of = |it: &Switched| -> Option<Vec<(String, Open)>> {
+        let like = it.like.as_ref()?;
         let real = it.real.filter(|it| !found.is_worth_it(it))?;
-        let (arm, predicted) = (option.to.clone(), option.program.median);
-        let why = match is_less(real, option.program) {
-            true => (AdviceReason::SwitchContradicts { arm, predicted, real: real.median }, Settles::Reason),
+        let replayed = |it: &&(AdviceOption, &Candidate)| it.1.switch.is_none();
+        let own = options.iter().filter(replayed).find(|(option, _)| option.to == *like);
+        let predicted = own.map(|(option, _)| option.program).or(it.predicted)?;
+        let (arm, is_contradicted) = (like.clone(), is_less(real, predicted));
+        let why = match is_contradicted {
+            true => (
+                AdviceReason::SwitchContradicts { arm, predicted: predicted.median, real: real.median },
+                Settles::Reason,
+            ),
             false => {
                 let Estimate { ci_low, ci_high, .. } = real;
-                (AdviceReason::SwitchOpen { arm, predicted, ci_low, ci_high }, found.more_rounds())
+                (AdviceReason::SwitchOpen { arm, predicted: predicted.median, ci_low, ci_high }, found.more_rounds())
             }
         };
-        Some((option.to.clone(), why))
+        let is_in_memory = !found.start.state.waits_for_device();
+        let maps = found.arm(like).map(Arm::maps);
+        let is_of_it = |(option, of): &&(AdviceOption, &Candidate)| {
+            option.to == *like || (is_in_memory && is_contradicted && Some(of.arm.maps()) == maps)
+        };
+        let all = options.iter().filter(replayed).filter(is_of_it);
+        Some(all.map(|(option, _)| (option.to.clone(), why.clone())).collect())
     };
-    switched.iter().filter_map(of).collect()
+    switched.iter().filter_map(of).flatten().collect()
 }
 
 /// Arms whose gain a replay does not tell, although it has all accesses; where a switch of the program's own to them gains, it does.
-fn untold(found: &Found, is_two_sided: bool, options: &[(AdviceOption, &Candidate)]) -> Vec<(String, Open)> {
+fn untold(found: &Found, options: &[(AdviceOption, &Candidate)]) -> Vec<(String, Open)> {
     let (opens, files) = (found.opens(), found.files());
     // Each opening would have its pages mapped once more, which is little where it reads each several times.
     let pages = found.advised.pattern.distinct_pages.saturating_mul(opens / files.max(1));
     let is_opened_again =
         opens > AGAIN.saturating_mul(files) && found.advised.pattern.accesses < pages.saturating_mul(2);
-    let overlaps = overlaps(found) && !is_two_sided && !found.start.state.waits_for_device();
+    let is_beside = beside_the_reads(found);
     let why = |option: &AdviceOption, of: &Candidate| match () {
-        () if overlaps => Some(AdviceReason::SeveralThreads),
+        () if is_beside.is_some() => is_beside.clone(),
         () if is_opened_again && of.arm.maps() && !found.recorded().maps() => {
             Some(AdviceReason::OpenedAgain { arm: option.to.clone(), opens, files })
         }
@@ -683,13 +699,17 @@ fn untold(found: &Found, is_two_sided: bool, options: &[(AdviceOption, &Candidat
     of_replay.filter_map(|(option, of)| Some((option.to.clone(), (why(option, of)?, Settles::Switch)))).collect()
 }
 
-/// Whether threads may be at work, or wait for something else, while another one reads. In memory one thread that reads and works
-/// takes as much processor time as time passes, and so do several that wait for each other, or a shell that waits for its command.
-fn overlaps(found: &Found) -> bool {
-    let Some(program) = &found.program else { return false };
-    let Some(seen) = found.observation(program.now).filter(|it| it.threads > 1) else { return false };
-    let busy = program.now.cpu_ns().zip(found.program_ns()).map(|(cpu, ns)| cpu / ns.median);
-    busy.is_none_or(|it| it > OVERLAPS || (it < WAITS && seen.threads > seen.processes))
+/// Why what the reads take need not be time of the program: others may be at work meanwhile, or it waits for something else, which
+/// takes as long however fast they are. In memory a thread that reads and works takes as much processor time as time passes, and
+/// so do several that wait for each other, or a shell that waits for its command. That a cold replay takes as long as the program
+/// shows that it waits for its device, and nothing of reads that are made in memory alone.
+fn beside_the_reads(found: &Found) -> Option<AdviceReason> {
+    let program = found.program.as_ref().filter(|_| !found.start.state.waits_for_device())?;
+    match program.now.busy() {
+        Some(busy) if busy < WAITS => Some(AdviceReason::WaitsElsewhere { busy }),
+        Some(busy) if busy <= OVERLAPS => None,
+        _ => found.observation(program.now).filter(|it| it.threads > 1).map(|_| AdviceReason::SeveralThreads),
+    }
 }
 
 fn option(found: &Found, it: &Candidate, grade: Grade) -> AdviceOption {

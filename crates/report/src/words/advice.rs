@@ -132,6 +132,11 @@ pub fn advice_reason(of: &AdviceReason) -> String {
              memory"
                 .into()
         }
+        AdviceReason::WaitsElsewhere { busy } => format!(
+            "with all pages in memory the program uses a processor for {} of its time and waits for the rest, and whether it would \
+             wait less if it read faster does not show",
+            percent(*busy)
+        ),
         AdviceReason::NotChecked { why } => format!("the replay was not held against the program: {}", unchecked(why)),
         AdviceReason::DependsOnUse { arm } => format!(
             "whether {} gains depends on how much the program looks at of each access, which a trace does not have",

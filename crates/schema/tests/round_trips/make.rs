@@ -578,6 +578,7 @@ makes! {
             MappedAgain { mappings, files },
             OpenedAgain { arm, opens, files },
             SeveralThreads,
+            WaitsElsewhere { busy },
             MoreThanUserTimeLeaves { most, replay },
             Unwatched,
             SwitchAlone,
