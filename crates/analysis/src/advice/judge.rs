@@ -93,6 +93,24 @@ impl Found<'_, '_> {
         [view.recorded].iter().chain(&view.arms).map(|it| it.arm()).find(|it| it.name == name)
     }
 
+    /// In memory, arms that differ in read-ahead alone do the same, and noise would choose among them: they count as what was
+    /// recorded, or as the plainest that was measured.
+    fn counts_as<'b>(&'b self, arm: &'b Arm) -> &'b Arm {
+        if self.start.state.waits_for_device() {
+            return arm;
+        }
+        let (view, recorded) = (self.view(), self.recorded());
+        let measured = view.arms.iter().filter(|it| !it.passes.is_empty()).map(|it| it.arm());
+        let is_alike = |it: &&Arm| kind::is_alike_in_memory(it, arm);
+        let plainest = || measured.filter(is_alike).min_by_key(|it| it.options_set());
+        Some(recorded).filter(is_alike).or_else(plainest).unwrap_or(arm)
+    }
+
+    /// Of those that do the same, the one that counts.
+    fn counts(&self, arm: &Arm) -> bool {
+        self.counts_as(arm) == arm
+    }
+
     /// What brings more rounds of what was compared, by what ended them.
     fn more_rounds(&self) -> Settles {
         let ended = &self.run.record.rounds_ended;
@@ -351,7 +369,9 @@ fn without_gain(found: &Found, advice: Advice, all: &[Candidate], ruled: Option<
     let ci_low = if measured(most).is_some() { ci_low } else { ci_low.min(most.least.ci_low) };
     if ci_high < WORTH {
         // A rule speaks for it, so that the others say nothing of it.
-        if let Some((because, settles)) = ruled.and_then(|it| uncompared(found, &|arm| it.asks_for(arm))) {
+        if let Some((because, settles)) =
+            ruled.and_then(|it| uncompared(found, &|arm| it.asks_for(arm) && found.counts(arm)))
+        {
             return open(because, settles);
         }
         return no_difference(advice, AdviceReason::BestGains { arm: most.arm.name.clone(), most: ci_high });
@@ -393,7 +413,8 @@ fn least_of_slower(found: &Found) -> Option<f64> {
         _ => None,
     };
     let all = found.views.iter().flat_map(|it| it.arms.iter().copied().chain(it.unlike.iter().map(|it| it.0)));
-    let all: Option<Vec<f64>> = all.filter(|it| !kind::is_in_advance(it.arm())).map(times).collect();
+    let all: Option<Vec<f64>> =
+        all.filter(|it| !kind::is_in_advance(it.arm()) && found.counts(it.arm())).map(times).collect();
     all?.into_iter().reduce(f64::min)
 }
 
@@ -582,7 +603,7 @@ fn candidates<'a>(found: &Found<'_, 'a>, ruled: &Ruled) -> Vec<Candidate<'a>> {
             switch,
         })
     };
-    found.view().arms.iter().filter(|it| it.arm() != recorded).filter_map(candidate).collect()
+    found.view().arms.iter().filter(|it| it.arm() != recorded && found.counts(it.arm())).filter_map(candidate).collect()
 }
 
 /// How much more often an arm gives up the processor than what was recorded, as a share of the accesses: in a replay that is a
@@ -614,7 +635,8 @@ fn line(switch: &Cell) -> String {
 fn like<'a>(found: &Found<'_, 'a>, switch: &Cell) -> Option<&'a Arm> {
     let view = found.view();
     let arms: Vec<&'a Arm> = [view.recorded].iter().chain(&view.arms).map(|it| it.arm()).collect();
-    kind::done_by(found.seen(switch)?, &found.advised.pattern, arms.into_iter()).first().copied()
+    let done = kind::done_by(found.seen(switch)?, &found.advised.pattern, arms.iter().copied()).first().copied()?;
+    arms.into_iter().find(|it| *it == found.counts_as(done))
 }
 
 fn switched(found: &Found, program: &Program, cell: &Cell, all: &[Candidate]) -> Switched {

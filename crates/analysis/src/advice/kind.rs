@@ -5,6 +5,7 @@ use schema::{
     Arm,
     advice::{Effort, How},
     advised::Pattern,
+    arm::Options,
     observation::Access,
 };
 
@@ -34,6 +35,17 @@ pub(crate) fn buffer_kib(arm: &Arm) -> Option<u32> {
 
 pub(crate) fn is_plain(arm: &Arm) -> bool {
     matches!(arm.word("advice"), "" | "normal") && !populates(arm) && buffer_kib(arm).is_none()
+}
+
+/// They differ by how much is read ahead, if at all, which is nothing where all pages are in memory.
+pub(crate) fn is_alike_in_memory(a: &Arm, b: &Arm) -> bool {
+    let others = |it: &Arm| -> Options {
+        let others = it.options.iter().filter(|(name, _)| name.as_str() != "advice");
+        others.map(|(name, to)| (name.clone(), to.clone())).collect()
+    };
+    let is_about_order = |it: &Arm| matches!(it.word("advice"), "" | "normal" | "random" | "sequential");
+    let of = |it: &Arm| (it.runtime.clone(), it.method.clone(), others(it));
+    is_about_order(a) && is_about_order(b) && of(a) == of(b)
 }
 
 pub(crate) fn effort(recorded: &Arm, arm: &Arm) -> Effort {
@@ -239,6 +251,15 @@ mod tests {
         assert_eq!(effort("pread", "mmap+sequential"), Effort::E2);
         assert_eq!(effort("pread", "uring"), Effort::E3);
         assert_eq!(effort("pread", "direct"), Effort::E3);
+    }
+
+    #[test]
+    fn advice_on_what_to_read_ahead_changes_nothing_in_memory_and_filling_a_page_table_does() {
+        let is_alike = |a: &str, b: &str| is_alike_in_memory(&arm(a), &arm(b));
+        assert!(is_alike("mmap", "mmap+random") && is_alike("mmap+sequential", "mmap+random"));
+        assert!(is_alike("read+sequential", "read"));
+        assert!(!is_alike("mmap", "mmap+populate-read") && !is_alike("mmap+willneed", "mmap"));
+        assert!(!is_alike("read", "pread") && !is_alike("pread", "pread+buffer_kib=128"));
     }
 
     #[test]

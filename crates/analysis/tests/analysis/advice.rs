@@ -1099,6 +1099,29 @@ fn no_record_of_a_stranger_ends_the_analysis_or_the_report() {
     assert!(read > 0);
 }
 
+#[test]
+fn in_memory_no_hint_on_what_to_read_ahead_is_chosen() {
+    // By noise the hints take a little less.
+    let plan = |mmap: f64, hinted: f64| {
+        let replays = || vec![("pread", [20.0, 20.0]), ("mmap+random", [5.0, hinted]), ("mmap", [5.0, mmap])];
+        Plan { replays: replays(), touched: Some(replays()), ..by_calls_in_memory() }
+    };
+    let of = |plan: Plan| plan.lab().analyze().advice.remove(0);
+    let cached = of(plan(5.2, 4.6));
+    assert_eq!((cached.verdict, cached.to.as_deref()), (AdviceVerdict::Switch, Some("native/mmap")), "{cached:?}");
+    assert!(cached.also.is_empty(), "{:?}", cached.also);
+    let neither = of(plan(20.0, 18.0));
+    assert_ne!(neither.verdict, AdviceVerdict::Switch, "{neither:?}");
+    // Its own switch gives the hint.
+    let random = Access { hints: [("madvise(MADV_RANDOM)".to_string(), 1)].into(), ..maps() };
+    let cached = of(Plan { switch: Some(([15.0, 15.0], random)), ..plan(5.2, 4.6) });
+    assert_eq!((cached.to.as_deref(), cached.effort), (Some("native/mmap"), Some(Effort::E0)), "{cached:?}");
+    // What it gives now is not dropped either.
+    let recorded = "mmap+random";
+    let plan = Plan { recorded, replays: vec![(recorded, [77.0, 3.0]), ("mmap", [77.0, 2.5])], ..mapped_points() };
+    assert_ne!(plan.advice()[1].verdict, AdviceVerdict::Switch);
+}
+
 /// Two thousand small files, each mapped by itself and touched as a whole.
 fn mapped_tree() -> Plan {
     const FILES: u64 = 2000;
