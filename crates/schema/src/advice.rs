@@ -212,6 +212,13 @@ pub enum AdviceReason {
         arm: String,
         most: f64,
     },
+    /// Nothing gains of what was replayed. By its check from one side the file may be such a share of the program's time, and with the
+    /// best arm it would be up to so many times as fast then.
+    MoreThanReplayed {
+        arm: String,
+        share: f64,
+        most: f64,
+    },
     /// In a state with all pages in memory an execution has so much from the device, and its replay has not.
     FromDevice {
         bytes: f64,

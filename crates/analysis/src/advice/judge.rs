@@ -66,6 +66,8 @@ struct Candidate<'a> {
     least: Estimate,
     /// By those after which the program may gain most.
     widest: Estimate,
+    /// What the accesses alone gain by those that speak most for it.
+    quickest: Estimate,
     /// By others it gains.
     elsewhere: bool,
     /// Some replays of it, that look at more or at less, were not measured.
@@ -76,6 +78,15 @@ struct Candidate<'a> {
     because: AdviceReason,
     /// The program's own switch that does the same and gains too, and what it gains.
     switch: Option<(String, Estimate)>,
+}
+
+impl Candidate<'_> {
+    /// What the program gains where its accesses are such a share of its time.
+    fn at_share(&self, share: f64) -> Estimate {
+        let gain = |io: f64| 1.0 / (1.0 - share + share / io);
+        let Estimate { median, ci_low, ci_high } = self.quickest;
+        Estimate { median: gain(median), ci_low: gain(ci_low), ci_high: gain(ci_high) }
+    }
 }
 
 impl Found<'_, '_> {
@@ -334,13 +345,23 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
         }
         None => match unconfirmed.into_iter().next() {
             Some((_, why)) => open(advice, why),
-            None => without_gain(found, advice, &all, ruled.as_ref()),
+            None => {
+                let one_sided = checked.filter(|it| it.by.is_one_sided()).and(most_share);
+                without_gain(found, advice, &all, ruled.as_ref(), one_sided)
+            }
         },
     }
 }
 
-/// Nothing gains for certain: because all gain too little, or because that is not known.
-fn without_gain(found: &Found, advice: Advice, all: &[Candidate], ruled: Option<&Ruled>) -> Advice {
+/// Nothing gains for certain: because all gain too little, or because that is not known. `one_sided`: the most that the file may be of
+/// the program's time, where the check does not show that the replay is all of it.
+fn without_gain(
+    found: &Found,
+    advice: Advice,
+    all: &[Candidate],
+    ruled: Option<&Ruled>,
+    one_sided: Option<f64>,
+) -> Advice {
     let open = |because: AdviceReason, settles: Settles| Advice {
         because: vec![because],
         settles: Some(settles),
@@ -373,6 +394,19 @@ fn without_gain(found: &Found, advice: Advice, all: &[Candidate], ruled: Option<
             ruled.and_then(|it| uncompared(found, &|arm| it.asks_for(arm) && found.counts(arm)))
         {
             return open(because, settles);
+        }
+        let at_share = |share: f64| {
+            let replayed = all.iter().filter(|it| measured(it).is_none()).map(|it| (it, it.at_share(share)));
+            let most = replayed.max_by(|a, b| a.1.median.total_cmp(&b.1.median))?;
+            let is_open = most.1.median >= WORTH || most.1.ci_high >= 1.0 + check::MOST;
+            is_open.then(|| AdviceReason::MoreThanReplayed {
+                arm: most.0.arm.name.clone(),
+                share,
+                most: most.1.ci_high,
+            })
+        };
+        if let Some(because) = one_sided.and_then(at_share) {
+            return open(because, Settles::Switch);
         }
         return no_difference(advice, AdviceReason::BestGains { arm: most.arm.name.clone(), most: ci_high });
     }
@@ -595,6 +629,7 @@ fn candidates<'a>(found: &Found<'_, 'a>, ruled: &Ruled) -> Vec<Candidate<'a>> {
             consume,
             least: least.1.program,
             widest: all.iter().map(|it| it.1.program).max_by(|a, b| a.ci_high.total_cmp(&b.ci_high))?,
+            quickest: all.iter().map(|it| it.1.io).max_by(|a, b| a.median.total_cmp(&b.median))?,
             elsewhere: all.iter().any(|it| found.is_worth_it(&it.1.program)),
             in_part: all.len() < found.views.len(),
             more_waits,

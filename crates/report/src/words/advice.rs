@@ -76,6 +76,13 @@ pub fn advice_reason(of: &AdviceReason) -> String {
                 percent(1.0 - 1.0 / most)
             )
         }
+        AdviceReason::MoreThanReplayed { arm, share, most } => format!(
+            "the replay may be a part of what the program spends on its file: of what was replayed nothing gains, and if that is {} of \
+             its time, {} would make it up to {}",
+            percent(*share),
+            short(arm),
+            number::times_faster(*most)
+        ),
         AdviceReason::Open { arm, ci_low, ci_high } => format!(
             "with {} the program would be between {ci_low:.2} and {ci_high:.2} times as fast, which leaves it open",
             short(arm)

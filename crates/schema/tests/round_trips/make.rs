@@ -557,6 +557,7 @@ makes! {
             ReplayAlone,
             SmallShare { share },
             BestGains { arm, most },
+            MoreThanReplayed { arm, share, most },
             AllSlower { times },
             FromDevice { bytes },
             Open { arm, ci_low, ci_high },
