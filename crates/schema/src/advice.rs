@@ -313,6 +313,8 @@ pub enum AdviceReason {
     },
     /// The command could not be watched, and the trace may be of another run than it makes.
     Unwatched,
+    /// Which pages the command touches was not watched, and the trace may be of another run than it makes.
+    TouchesUnwatched,
     /// The program's own switch gains, and no replay does: it changes more than how the file is reached.
     SwitchAlone,
     /// The program's own switch was measured and gains, and is not shown to gain less than what a replay says of another method.

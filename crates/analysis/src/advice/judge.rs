@@ -6,9 +6,10 @@ use schema::{
         Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceVerdict, Effort, Grade, How, Settles,
         Switched, Unchecked,
     },
-    advised::Reach,
+    advised::{Pattern, Reach},
     command::Spec,
     findings::{CommandFinding, Comparison, Estimate, Verdict},
+    observation::Access,
     reason::Reason,
     record::RoundsEnd,
 };
@@ -45,6 +46,11 @@ const OVERLAPS: f64 = 1.05;
 const WAITS: f64 = 0.85;
 /// Of the accesses' bytes: what a switch reaches elsewhere.
 const MUCH: f64 = 0.1;
+/// Reads that find the end of a file, of each opening.
+const ENDS: f64 = 2.0;
+/// Shares in order that are further apart are of other accesses; of so few accesses they say nothing.
+const OTHER_ORDER: f64 = 0.3;
+const FEW: u64 = 8;
 /// A trace that lacks more says nothing.
 const LEAST_COVERAGE: f64 = 0.999;
 
@@ -242,7 +248,7 @@ fn as_option(of: &Advice) -> Option<AdviceOption> {
 }
 
 fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, commands: &[CommandFinding]) -> Advice {
-    let known = is_known(found);
+    let known = is_known(found, is_two_sided);
     // What the replay of a part of its accesses takes bounds nothing, and what takes longer than the program is no share of it.
     let other = found.exceeds_user_time(commands).or_else(|| mapped_again(found));
     let is_no_part = other.is_some() || checked.is_some_and(Checked::takes_longer);
@@ -461,7 +467,7 @@ fn no_difference(advice: Advice, because: AdviceReason) -> Advice {
 }
 
 /// Whether the trace has what the program did, and the program was measured.
-fn is_known(found: &Found) -> Result<(), Open> {
+fn is_known(found: &Found, is_two_sided: bool) -> Result<(), Open> {
     let advised = found.advised;
     match &advised.reach {
         Reach::Calls | Reach::Mapping => {}
@@ -492,6 +498,9 @@ fn is_known(found: &Found) -> Result<(), Open> {
             (true, false) if (seen.read_bytes() as f64 / advised.pattern.bytes as f64 - 1.0).abs() > check::MOST => {
                 return Err((AdviceReason::OtherReach, Settles::Reason));
             }
+            (true, false) if advised.given && are_other_calls(seen, &advised.pattern) => {
+                return Err((AdviceReason::OtherReach, Settles::Reason));
+            }
             _ => {}
         }
     }
@@ -505,10 +514,30 @@ fn is_known(found: &Found) -> Result<(), Open> {
     if seen.is_none() && advised.given {
         return Err((AdviceReason::Unwatched, Settles::Reason));
     }
+    // Which pages it touches no watch has. A trace of others takes another time cold.
+    if advised.given && found.recorded().maps() && !is_two_sided {
+        return Err((AdviceReason::TouchesUnwatched, Settles::Reason));
+    }
     match found.more_from_device() {
         Some(bytes) => Err((AdviceReason::FromDevice { bytes }, Settles::Switch)),
         None => Ok(()),
     }
+}
+
+/// Of as many bytes as a trace has, in more or fewer calls, or in another order.
+fn are_other_calls(seen: &Access, pattern: &Pattern) -> bool {
+    let (calls, accesses) = (seen.read_calls() as f64, pattern.accesses as f64);
+    // Reads that only find the end of a file are no accesses.
+    let at_ends = ENDS * seen.opens as f64;
+    let is_other_number = calls < accesses * (1.0 - check::MOST) || calls > accesses * (1.0 + check::MOST) + at_ends;
+    let is_other_order = || {
+        // What was seen is of each open file, and what a trace has of each thread: of one thread that is the same.
+        let sequential = seen.calls.values().map(|it| it.sequential as f64).sum::<f64>();
+        let unplaced = seen.calls.values().map(|it| it.unplaced as f64).sum::<f64>();
+        let is_told = pattern.threads <= 1 && pattern.accesses > FEW && unplaced == 0.0;
+        is_told && (sequential / calls.max(1.0) - pattern.in_order_share()).abs() > OTHER_ORDER
+    };
+    is_other_number || is_other_order()
 }
 
 /// In memory. A mapping costs calls, faults and TLB flushes of its own, and a replay makes one for each file; cold, the device takes

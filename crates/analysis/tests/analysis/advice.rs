@@ -730,6 +730,48 @@ fn a_command_that_was_not_seen_to_do_what_a_trace_has_is_not_judged_by_it() {
 }
 
 #[test]
+fn a_trace_of_other_calls_of_as_many_bytes_is_of_another_run() {
+    let of = |is_given: bool, seen: &dyn Fn(&mut Access)| {
+        let mut lab = read_points().lab();
+        lab.record.advised.as_mut().unwrap().given = is_given;
+        let mut access = Access { opens: 1, ..Access::default() };
+        seen(&mut access);
+        lab.record.observations[0].seen = Reading::Value(observation(access));
+        lab.analyze().advice.remove(0)
+    };
+    let calls = |count: u64, bytes: u64, in_order: bool| {
+        move |it: &mut Access| (0..count).for_each(|_| it.count_call("pread64", bytes, bytes, in_order))
+    };
+    let is_other = |it: Advice| it.because == [AdviceReason::OtherReach];
+    assert_eq!(of(true, &calls(543, 4096, false)).verdict, AdviceVerdict::Switch);
+    assert!(is_other(of(true, &calls(543, 4096, true))), "in order, and the trace lies anywhere");
+    assert!(is_other(of(true, &calls(543 * 4, 1024, false))), "smaller ones");
+    assert!(!is_other(of(false, &calls(543, 4096, true))), "it was recorded itself");
+    // Each opening ends with a read that finds the end.
+    let opened = |it: &mut Access| {
+        it.opens = 300;
+        (0..543).for_each(|_| it.count_call("pread64", 4096, 4096, false));
+        (0..300).for_each(|_| it.count_call("pread64", 4096, 0, false));
+    };
+    assert_eq!(of(true, &opened).verdict, AdviceVerdict::Switch);
+}
+
+#[test]
+fn a_trace_of_touches_is_of_this_run_where_its_replay_takes_as_long_cold() {
+    let of = |plan: Plan| {
+        let mut lab = plan.lab();
+        lab.record.advised.as_mut().unwrap().given = true;
+        lab.analyze().advice
+    };
+    let verdicts: Vec<_> = of(mapped_points()).iter().map(|it| it.verdict).collect();
+    assert_eq!(verdicts, [AdviceVerdict::Switch, AdviceVerdict::NoDifference]);
+    for advice in of(Plan { program: [120.0, 5.0], ..mapped_points() }) {
+        assert_eq!((advice.verdict, advice.share), (AdviceVerdict::Unknown, None));
+        assert_eq!(advice.because, [AdviceReason::TouchesUnwatched]);
+    }
+}
+
+#[test]
 fn where_it_depends_on_how_much_is_looked_at_only_the_programs_own_switch_tells() {
     let mut plan = cached_points();
     let [_, cached] = plan.advice();

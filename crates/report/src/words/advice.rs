@@ -164,6 +164,11 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         AdviceReason::Unwatched => {
             "how the program reaches the file could not be watched, and the trace may be of another run".into()
         }
+        AdviceReason::TouchesUnwatched => {
+            "which pages the program touches now is not watched, and in no state its time shows that the trace is of this run; \
+             without --trace it is recorded itself"
+                .into()
+        }
         AdviceReason::SwitchAlone => {
             "the program's own switch gains and no replay does: it changes more than how the file is reached".into()
         }

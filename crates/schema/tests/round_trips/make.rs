@@ -582,6 +582,7 @@ makes! {
             WaitsElsewhere { busy },
             MoreThanUserTimeLeaves { most, replay },
             Unwatched,
+            TouchesUnwatched,
             SwitchAlone,
             SwitchAsGood,
             SwitchGainsMost,
