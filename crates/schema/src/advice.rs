@@ -46,6 +46,10 @@ pub struct Advice {
     /// The share of the program's time that goes to the file; no method gains more than what it bounds.
     pub share: Option<Estimate>,
     pub faster_at_most: Option<f64>,
+    /// What is predicted is the least that is gained, and no interval of it: the program has more than twice what its replay has of
+    /// what the two are held against.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub at_least: bool,
     /// Others that gain, those with the least effort first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<AdviceOption>,
@@ -59,6 +63,10 @@ pub struct Advice {
 
 fn one() -> u64 {
     1
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn is_one(files: &u64) -> bool {

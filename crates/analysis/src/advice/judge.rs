@@ -44,6 +44,8 @@ const TOUCHED_AGAIN: f64 = 1.5;
 /// Processors at work: above, threads or processes work at once; below, the program waits for something else than its pages.
 const OVERLAPS: f64 = 1.05;
 const WAITS: f64 = 0.85;
+/// Of what the program was checked by: a replay that has less may lack much that goes with the accesses.
+const MOST_OF_IT: f64 = 0.5;
 /// Of the accesses' bytes: what a switch reaches elsewhere.
 const MUCH: f64 = 0.1;
 /// Reads that find the end of a file, of each opening.
@@ -278,6 +280,7 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
         io_ns: found.io_ns(),
         share,
         faster_at_most: bounded.map(|it| 1.0 / (1.0 - it)),
+        at_least: checked.and_then(Checked::part).is_some_and(|it| it < MOST_OF_IT),
         also: Vec::new(),
         in_advance: Vec::new(),
         switched: Vec::new(),

@@ -1058,6 +1058,11 @@ impl Plan {
         lab
     }
 
+    /// Of the one state that is asked about.
+    fn advice_of_one(&self) -> Advice {
+        self.findings().advice.remove(0)
+    }
+
     fn with_access(mut self, access: Access) -> [Advice; 2] {
         self.replays[0].0 = "pread";
         self.replays.remove(1);
@@ -1174,6 +1179,17 @@ fn nothing_is_kept_where_the_file_may_be_much_more_of_the_program_than_its_repla
     assert_eq!(with_faults(plan(Some(45.0)), 27_000.0).verdict, AdviceVerdict::NoDifference);
     // The program has hardly more faults than its replay.
     assert_eq!(with_faults(plan(None), 600.0).verdict, AdviceVerdict::NoDifference);
+}
+
+#[test]
+fn a_replay_that_has_less_than_half_of_what_the_program_has_says_the_least_that_is_gained() {
+    let at_least = |system: [f64; 2]| {
+        let cached = Plan { system, ..by_calls_in_memory() }.advice_of_one();
+        assert_eq!(cached.verdict, AdviceVerdict::Switch, "{cached:?}");
+        cached.at_least
+    };
+    assert!(!at_least([19.0, 12.0]));
+    assert!(at_least([19.0, 7.0]), "37 % of its system time");
 }
 
 #[test]

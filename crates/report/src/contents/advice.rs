@@ -113,7 +113,7 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
                 format!(
                     "{}: {}{effort}{grade}{}",
                     short(to),
-                    words::gain(of, of.io_ns, io, program),
+                    words::gain(of, of.grade, of.io_ns, io, program),
                     looks(of, of.consume)
                 ),
                 Paint::Good,
@@ -148,7 +148,7 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
 }
 
 fn option(of: &Advice, it: &AdviceOption) -> String {
-    let gain = words::gain(of, it.io_ns, &it.io, &it.program);
+    let gain = words::gain(of, Some(it.grade), it.io_ns, &it.io, &it.program);
     let (grade, looks) = (words::grade(it.grade), looks(of, Some(it.consume)));
     format!("{}: {gain}, effort{GLUE}{:?}, grade{GLUE}{grade}{looks}", short(&it.to), it.effort)
 }

@@ -49,6 +49,7 @@ fn advice(index: usize, state: State) -> Advice {
         io_ns: None,
         share: None,
         faster_at_most: None,
+        at_least: false,
         also: vec![],
         in_advance: vec![],
         switched: vec![],
@@ -213,6 +214,21 @@ fn a_share_that_may_be_more_than_its_replay_is_a_range() {
     assert!(with(0.06, Some(1.0 / 0.9394)).contains(", 6 % of it reaching the file: no method"));
     assert!(with(0.06, None).contains("6 % of it or more reaching the file"));
     assert!(with(0.99, None).contains("about all of it reaching the file"));
+}
+
+#[test]
+fn a_gain_that_is_the_least_has_no_interval_unless_it_was_measured() {
+    let mut run = advised();
+    run.findings.advice[0].at_least = true;
+    for shown in [first(&run, 120), report::markdown(&run.record, &run.findings)] {
+        let shown = squeezed(&shown).replace("&gt;", ">");
+        assert!(
+            shown.contains("program 80.2 ms -> 31.1 ms [") && shown.contains("program 80.2 ms -> at most 3"),
+            "{shown}"
+        );
+    }
+    run.findings.advice[0].grade = Some(Grade::C);
+    assert!(!squeezed(&first(&run, 120)).contains("program 80.2 ms -> 31.1 ms ["));
 }
 
 #[test]

@@ -371,7 +371,7 @@ makes! {
         OtherReached { path, bytes }
         Advice {
             id, file, files, state, fill, verdict, to, code, effort, grade, consume, io, program, because, how, caveats, settles, program_ns, io_ns,
-            share, faster_at_most, also, in_advance, switched,
+            share, faster_at_most, at_least, also, in_advance, switched,
         }
         AdviceOption { to, code, effort, grade, consume, io_ns, io, program, how }
         Switched { arm, line, cell, ns, real, like, predicted, predicted_at_most, reason }
