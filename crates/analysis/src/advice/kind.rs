@@ -94,15 +94,18 @@ fn change(recorded: &Arm, arm: &Arm) -> How {
         () if is_advised(arm, "sequential") => Some(How::FadviseSequential),
         () => None,
     };
+    let mapped = match () {
+        () if is_advised(arm, "random") => Some(How::MadviseRandom),
+        () if is_advised(arm, "sequential") => Some(How::MadviseSequential),
+        () if is_advised(arm, "willneed") => Some(How::MadviseWillNeed),
+        () if populates(arm) => Some(How::Populate),
+        () if !is_plain(arm) => Some(How::AsTheArm),
+        () => None,
+    };
     match arm.maps() {
         _ if arm.is_direct() => How::Direct,
-        true if is_advised(arm, "random") => How::MadviseRandom,
-        true if is_advised(arm, "sequential") => How::MadviseSequential,
-        true if is_advised(arm, "willneed") => How::MadviseWillNeed,
-        true if populates(arm) => How::Populate,
-        true if !is_plain(arm) => How::AsTheArm,
-        true if recorded.maps() => How::PlainMapping,
-        true => How::Mapping,
+        true if recorded.maps() => mapped.unwrap_or(How::PlainMapping),
+        true => mapped.map_or(How::Mapping, |it| How::All(vec![How::Mapping, it])),
         false if recorded.maps() && is_plain(arm) => How::Pread,
         false if recorded.maps() => fadvise.map_or(How::AsTheArm, |it| How::All(vec![How::Pread, it])),
         false => match fadvise {
@@ -269,6 +272,8 @@ mod tests {
         assert_eq!(how("mmap", "mmap+populate-read"), How::Populate);
         assert_eq!(how("mmap+map-populate", "mmap"), How::PlainMapping);
         assert_eq!(how("pread", "mmap"), How::Mapping);
+        assert_eq!(how("pread", "mmap+random"), How::All(vec![How::Mapping, How::MadviseRandom]));
+        assert_eq!(how("read", "mmap+populate-read"), How::All(vec![How::Mapping, How::Populate]));
         assert_eq!(how("mmap", "pread"), How::Pread);
         assert_eq!(how("read", "pread"), How::Pread);
         assert_eq!(how("pread", "pread+random"), How::FadviseRandom);
