@@ -18,14 +18,16 @@ pub fn summary(header: &Header, digest: &str, accesses: &[Access]) -> Summary {
     let files = header.files.iter().zip(&places).map(|(file, own)| {
         let own = || own.iter().map(|&place| &accesses[place]);
         let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
-        let (mut in_order, mut touched) = (0, 0);
-        // Threads that share a file have an order each.
+        // Threads that share a file have an order each, or go through it together, each with the next part.
+        let (mut of_threads, mut of_all, mut touched) = (0, 0, 0);
         let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut last_end = None;
         for access in own() {
             touched += u64::from(access.via == Via::Mapping);
             *sizes.entry(access.bytes).or_default() += 1;
-            let end = ends.insert(access.thread, access.offset + access.bytes);
-            in_order += u64::from(end == Some(access.offset));
+            let end = access.offset + access.bytes;
+            of_threads += u64::from(ends.insert(access.thread, end) == Some(access.offset));
+            of_all += u64::from(last_end.replace(end) == Some(access.offset));
         }
         let mut sizes: Vec<(u64, u64)> = sizes.into_iter().collect();
         sizes.sort_by_key(|&(bytes, count)| (std::cmp::Reverse(count), bytes));
@@ -37,7 +39,7 @@ pub fn summary(header: &Header, digest: &str, accesses: &[Access]) -> Summary {
             bytes: own().map(|it| it.bytes).sum(),
             distinct_pages: distinct_pages(own()),
             page_bytes: PAGE_BYTES,
-            in_order,
+            in_order: of_threads.max(of_all),
             end_bytes: own().map(|it| it.offset + it.bytes).max().unwrap_or(0),
             sizes,
         }
@@ -75,7 +77,7 @@ mod tests {
         let file = |path: &str| TracedFile { path: path.into(), ..TracedFile::default() };
         let header = Header::new("strace", vec![file("/a"), file("/b")], LeftOut::default());
         let access = Access::call;
-        let touch = Access { thread: 1, via: Via::Mapping, ..access(0, 4200, 1) };
+        let touch = Access { thread: 1, via: Via::Mapping, ..access(0, 4300, 1) };
         let all = [access(0, 0, 4096), access(1, 9, 1), access(0, 4096, 4096), access(0, 4000, 200), touch];
         let summary = summary(&header, "d", &all);
         let first = &summary.files[0];
@@ -92,5 +94,13 @@ mod tests {
         let by = |thread, offset| Access { thread, ..Access::call(0, offset, 4096) };
         let all = [by(0, 0), by(1, 1 << 20), by(0, 4096), by(1, (1 << 20) + 4096)];
         assert_eq!(summary(&header, "d", &all).files[0].in_order, 2);
+    }
+
+    #[test]
+    fn threads_that_take_turns_in_one_pass_over_a_file_are_in_order() {
+        let header = Header::new("strace", vec![TracedFile::default()], LeftOut::default());
+        let all: Vec<Access> =
+            (0..4096).map(|at| Access { thread: at % 2, ..Access::call(0, u64::from(at) * 4096, 4096) }).collect();
+        assert_eq!(summary(&header, "d", &all).files[0].in_order, 4095);
     }
 }

@@ -158,9 +158,13 @@ fn sums(file: &FileSummary) -> String {
         0 | 1 => String::new(),
         threads => format!(", by {threads} threads"),
     };
+    let order = match file.threads {
+        0 | 1 => "",
+        _ => ", of its thread or of all",
+    };
     format!(
         "  {} of {} together{touched}{threads}\n  {} of {} ({}); the last byte that was read ends \
-         at {}\n  {} begin where the one before ended\n  sizes: {}\n",
+         at {}\n  {} begin where the one before ended{order}\n  sizes: {}\n",
         counted(file.accesses as usize, "access", "accesses"),
         bytes(file.bytes as f64),
         counted(file.distinct_pages as usize, "distinct page", "distinct pages"),
@@ -315,7 +319,7 @@ mod tests {
               2 MiB, 25 % of it in the page cache before
               500 accesses of 1.95 MiB together, 500 of them touches of pages in a mapping, by 2 threads
               500 distinct pages of 4 KiB (1.95 MiB); the last byte that was read ends at 2 MiB
-              0.0 % begin where the one before ended
+              0.0 % begin where the one before ended, of its thread or of all
               sizes: 4 KiB (500)
               mapped 2 times, 1 of them with MAP_POPULATE: the pages that were touched in mappings of 1 MiB or more are among the accesses, in the order of their first touches, but for at most 1,500 that could not be seen
               advised: madvise(MADV_WILLNEED) 2 times

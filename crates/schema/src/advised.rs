@@ -88,7 +88,8 @@ pub struct Pattern {
     pub bytes: u64,
     pub page_bytes: u64,
     pub distinct_pages: u64,
-    /// Accesses that begin where the one before them, of the same thread, ended.
+    /// Accesses that begin where the one before them ended: of the same thread, or of all in the order of the trace, whichever are
+    /// more.
     pub in_order: u64,
     pub threads: u64,
     pub mappings: u64,

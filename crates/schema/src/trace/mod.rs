@@ -346,7 +346,8 @@ pub struct FileSummary {
     /// In which a byte lies that was read; `page_bytes` each.
     pub distinct_pages: u64,
     pub page_bytes: u64,
-    /// Accesses that begin where the one before them, of the same thread, ended.
+    /// Accesses that begin where the one before them ended: of the same thread, or of all in the order of the trace, whichever are
+    /// more.
     pub in_order: u64,
     /// The file has at least so many bytes.
     pub end_bytes: u64,
