@@ -17,13 +17,13 @@ use schema::{
 use sys::cache;
 
 use super::{fill, known};
-use crate::{link::Trouble, target::Target};
+use crate::{
+    link::Trouble,
+    target::{Target, stayed},
+};
 
 const EVICTION_TRIES: u32 = 50;
 const EVICTION_PAUSE: Duration = Duration::from_millis(4);
-/// How many places are looked at, and how far apart they are at least, where a look reads what it does not find.
-const LOOKS: u64 = 64;
-const LOOKS_APART: u64 = 1 << 20;
 
 /// Drops every page of the file, or of all that were named.
 ///
@@ -118,8 +118,7 @@ fn evict_around(target: &Target, guard: &[Span]) -> Result<(), String> {
     drop_pages()?;
     let resident = || {
         if target.look_reads_ahead() {
-            let places = (0..target.bytes).step_by(target.bytes.div_ceil(LOOKS).max(LOOKS_APART) as usize);
-            let stayed = cache::resident_at(&target.file, places)
+            let stayed = stayed(&target.file, target.bytes)
                 .map_err(|error| format!("it cannot be seen whether the file was evicted: {error}"))?;
             // What the looks have read.
             drop_pages()?;

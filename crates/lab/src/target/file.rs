@@ -2,12 +2,18 @@
 
 use std::{
     fs::{self, File},
+    io,
     os::unix::fs::{FileTypeExt, MetadataExt},
     path::Path,
 };
 
 use anyhow::{Context, Result, bail};
-use sys::cache::Way;
+use sys::cache::{Way, resident_at};
+
+/// How many places of a file are looked at, and how far apart they are at least, where a look reads what it does not find: no
+/// more than a fill makes requests.
+const LOOKS: u64 = 64;
+const LOOKS_APART: u64 = 1 << 20;
 
 /// What changes when a file is written to or replaced: identity, size and both times. Who writes changes the time of
 /// change too, which no program can set back. The allocated blocks are left out: some file systems move them without any
@@ -94,4 +100,13 @@ pub(crate) fn prove(file: &File) -> Result<Way, String> {
         }
     }
     Err(format!("the residency of this file cannot be verified ({})", reasons.join("; ")))
+}
+
+/// Pages of a file that stayed in the page cache, at a few places, where a look reads what it does not find (`Way::Nowait`). What
+/// these looks have read is to be dropped once more.
+///
+/// # Errors
+/// As `resident_at`.
+pub(crate) fn stayed(file: &File, bytes: u64) -> io::Result<u64> {
+    resident_at(file, (0..bytes).step_by(bytes.div_ceil(LOOKS).max(LOOKS_APART) as usize))
 }

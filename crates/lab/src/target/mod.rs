@@ -21,6 +21,7 @@ use schema::{
 };
 use sys::{cache::Way, device::Disk, mount::FileSystem, process::MappedFile};
 
+pub(crate) use file::stayed;
 use file::{Stamp, believe, measurable, prove};
 use fixture::Fixture;
 use named::Named;

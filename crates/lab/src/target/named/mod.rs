@@ -31,7 +31,7 @@ use schema::{
 use sys::cache::Way;
 
 use self::gathering::Gathering;
-use super::file::{Stamp, measurable, prove};
+use super::file::{Stamp, measurable, prove, stayed};
 use crate::link::Trouble;
 
 /// Names that sentences list.
@@ -299,8 +299,7 @@ impl Named {
         for entry in self.readable() {
             go_on()?;
             let file = entry.open().map_err(Trouble::Failed)?;
-            drop_pages(&file, entry).map_err(Trouble::Failed)?;
-            if self.resident(entry, &file).map_err(Trouble::Failed)? > 0 {
+            if self.drop_all(entry, &file).map_err(Trouble::Failed)? > 0 {
                 stay.push(entry);
             }
         }
@@ -316,8 +315,7 @@ impl Named {
                 let file = entry.open().map_err(Trouble::Failed)?;
                 let unsynced = |error| Trouble::Failed(format!("{}: {error}", entry.path.display()));
                 rustix::fs::fsync(&file).map_err(unsynced)?;
-                drop_pages(&file, entry).map_err(Trouble::Failed)?;
-                if self.resident(entry, &file).map_err(Trouble::Failed)? > 0 {
+                if self.drop_all(entry, &file).map_err(Trouble::Failed)? > 0 {
                     still.push(entry);
                 }
             }
@@ -327,6 +325,19 @@ impl Named {
             [] => Ok(()),
             stay => Err(Trouble::Failed(format!("pages stay in the page cache after eviction: {}", blame(stay)))),
         }
+    }
+
+    /// Drops the pages of a file: how many were seen to stay.
+    fn drop_all(&self, entry: &Entry, file: &File) -> Result<u64, String> {
+        drop_pages(file, entry)?;
+        if *self.classes[entry.class].way() != Ok(Way::Nowait) {
+            return self.resident(entry, file);
+        }
+        // A look at each page would have the file read ahead, and a fill would find its pages there.
+        let stayed = stayed(file, entry.stamp.bytes)
+            .map_err(|error| format!("it cannot be seen whether {} was evicted: {error}", entry.path.display()))?;
+        drop_pages(file, entry)?;
+        Ok(stayed)
     }
 
     /// Opens the files with something in them one after the other, and does something to each.
@@ -503,6 +514,7 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     use schema::{Condition, condition::Storage};
+    use sys::pages::{Pages, Sharing};
 
     use super::{super::Target, *};
     use crate::{cgroups::Cgroups, probe::Probes};
@@ -739,6 +751,41 @@ mod tests {
         }
         fs::create_dir(outer.join("none")).unwrap();
         assert!(Named::gather(&[], &[inner, outer.join("none")], false, &GO_ON).is_err());
+    }
+
+    #[test]
+    fn where_a_look_reads_ahead_no_page_of_named_files_stays_and_one_that_is_mapped_is_found() {
+        const BYTES: u64 = 8 << 20;
+        let folder = folder();
+        for name in ["a", "b"] {
+            fs::write(folder.path().join(name), vec![7; BYTES as usize]).unwrap();
+            File::open(folder.path().join(name)).unwrap().sync_all().unwrap();
+        }
+        let named = Named::gather(&[], &[folder.path().to_path_buf()], true, &GO_ON).unwrap();
+        let file = File::options().read(true).write(true).open(folder.path().join("a")).unwrap();
+        if named.classes[0].in_memory.is_some() || Way::Mincore.prove(&file).is_err() {
+            println!("skipped: eviction or residency is not available here");
+            return;
+        }
+        named.classes[0].proved.set(Ok(Way::Nowait)).unwrap();
+        let mapped = Pages::map(&file, BYTES / 2, Sharing::Shared).unwrap();
+        (0..BYTES / 2).step_by(sys::page_bytes() as usize).for_each(|at| assert_eq!(mapped.load(at).unwrap(), 7));
+        let described = named.evict(&GO_ON).unwrap_err();
+        assert!(matches!(&described, Trouble::Failed(it) if it.contains("/a (it is mapped by")), "{described:?}");
+        drop(mapped);
+        for _ in 0..10 {
+            named.evict(&GO_ON).unwrap();
+            // What was read ahead would be there by now.
+            std::thread::sleep(4 * PAUSE);
+            named
+                .each(|file, whole| {
+                    assert_eq!(sys::cache::mincore(file, 0, whole.bytes).unwrap(), 0);
+                    // As a pass leaves it.
+                    std::io::copy(&mut { file }, &mut std::io::sink()).unwrap();
+                    Ok(())
+                })
+                .unwrap();
+        }
     }
 
     #[test]
