@@ -191,6 +191,12 @@ fn brought_in(how: &str, path: &str) -> io::Result<()> {
                 checked(munmap(whole, bytes) == 0)?;
             }
             "mapping-that-stays" => drop(touch(map(bytes)?, bytes)),
+            "mapping-then-calls" => {
+                let whole = map(bytes)?;
+                reads(&file, 64 << 10, bytes >> 16)?;
+                println!("{}", touch(whole, bytes));
+                return Ok(());
+            }
             "growth" => {
                 let part = map(bytes / 8)?;
                 let whole = mremap(part, bytes / 8, bytes, MREMAP_MAYMOVE);

@@ -2,6 +2,8 @@
 //! that is touched in one, and a `Mark` for what else matters to one file. The model makes them in the order of the calls; a
 //! `Sink` takes them: it counts (`counts`), or writes a trace (`stream`).
 
+use std::collections::HashMap;
+
 use schema::Span;
 use sys::follow::Opened;
 
@@ -78,6 +80,27 @@ pub(super) enum Under {
     /// O_DIRECT.
     Direct,
     Advice(Advice),
+}
+
+/// Pages of a file by their numbers, 64 of them together.
+#[derive(Default)]
+pub(super) struct Pages(HashMap<u64, u64>);
+
+impl Pages {
+    /// Those that have a byte of it.
+    pub(super) fn insert(&mut self, span: Span, page_bytes: u64) {
+        let (first, end) = (span.offset / page_bytes, span.end().div_ceil(page_bytes));
+        if span.bytes > 0 {
+            for word in first / 64..end.div_ceil(64) {
+                let (from, to) = (first.saturating_sub(word * 64), (end - word * 64).min(64));
+                *self.0.entry(word).or_default() |= u64::MAX << from & u64::MAX >> (64 - to);
+            }
+        }
+    }
+
+    pub(super) fn contains(&self, page: u64) -> bool {
+        self.0.get(&(page / 64)).is_some_and(|it| it >> (page % 64) & 1 == 1)
+    }
 }
 
 /// Takes what the model finds out, in the order of the calls.

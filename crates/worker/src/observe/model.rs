@@ -8,7 +8,7 @@ use schema::{Span, mapped_runtime::MappedRuntime};
 use sys::follow::{At, Called, Does, Event, Listener, MAPPING_BYTES_MIN, Opened};
 
 use super::{
-    access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Sink, Under, Via},
+    access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Pages, Sink, Under, Via},
     advice::Advice,
     counts::Program,
     files::{Delivered, Files, OpenId, ReadCall},
@@ -29,6 +29,8 @@ pub(super) struct Model<S> {
     entries: BTreeMap<(i32, u64), Entry>,
     /// Of their pages that are in the page cache because they were touched: how many page tables have each.
     resident: HashMap<(FileId, u64), u64>,
+    /// Of their pages that are in the page cache because a call has read them since the file was mapped.
+    read: HashMap<FileId, Pages>,
 }
 
 /// A page of a file in the page table of a process.
@@ -44,6 +46,9 @@ struct Entry {
 
 /// So much around a fault comes into the page table, as far as it is in the page cache (mm/memory.c, `fault_around_bytes`).
 const FAULT_AROUND: u64 = 64 << 10;
+
+/// No call reads more (fs/read_write.c, `MAX_RW_COUNT`).
+const CALL_BYTES_MAX: u64 = 1 << 31;
 
 impl<S: Sink> Listener for Model<S> {
     fn receive(&mut self, event: Event) {
@@ -85,6 +90,7 @@ impl<S: Sink> Model<S> {
             page_bytes,
             entries: BTreeMap::new(),
             resident: HashMap::new(),
+            read: HashMap::new(),
         }
     }
 
@@ -192,12 +198,16 @@ impl<S: Sink> Model<S> {
     }
 
     /// A fault brings pages beside its own into the page table, if they are in the page cache: those that were touched through
-    /// another mapping.
+    /// another mapping, or that a call has read.
     fn map_around(&mut self, process: i32, address: u64, mapped: Mapped) {
         let from = address - address % FAULT_AROUND;
         for beside in (from..from.saturating_add(FAULT_AROUND)).step_by(self.page_bytes as usize) {
             let offset = mapped.offset.checked_add(beside).and_then(|it| it.checked_sub(address));
-            let is_resident = |offset| self.resident.contains_key(&(mapped.file, offset / self.page_bytes));
+            let is_resident = |offset: u64| {
+                let page = offset / self.page_bytes;
+                self.resident.contains_key(&(mapped.file, page))
+                    || self.read.get(&mapped.file).is_some_and(|it| it.contains(page))
+            };
             if self.entries.contains_key(&(process, beside)) || !offset.is_some_and(is_resident) {
                 continue;
             }
@@ -348,9 +358,14 @@ impl<S: Sink> Model<S> {
         let Delivered { span, asked_bytes, sequential } = delivered;
         let via = Via::Call { name, asked_bytes, sequential };
         self.sink.access(&ObservedAccess { thread: called.thread, file, span, via });
-        for under in self.files.under(open, span).collect::<Vec<_>>() {
-            self.reached(file, under, span.bytes);
+        let under: Vec<Under> = self.files.under(open, span).collect();
+        // What goes around the page cache brings nothing into it.
+        let is_cached = sequential.is_some() && !under.contains(&Under::Direct);
+        if is_cached && self.exact.contains(&self.files.identity(file)) {
+            let span = Span { bytes: span.bytes.min(CALL_BYTES_MAX), ..span };
+            self.read.entry(file).or_default().insert(span, self.page_bytes);
         }
+        under.into_iter().for_each(|it| self.reached(file, it, span.bytes));
         if sequential.is_none() {
             self.miss(format!("calls of {name} read at offsets that were not seen, so their order is not known"));
         }
@@ -379,6 +394,7 @@ impl<S: Sink> Model<S> {
         if exact {
             // The follower has just evicted what no page table has (`sys::follow`).
             self.resident.retain(|of, tables| of.0 != file || *tables > 0);
+            self.read.remove(&file);
         }
         if let Some(process) = self.tasks.process(thread) {
             let mapped = Mapped { file, offset, kind, in_order: None, brought_in: None, exact };

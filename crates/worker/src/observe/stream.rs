@@ -14,7 +14,7 @@ use sys::{
     mount::is_made_up,
 };
 
-use super::access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Sink, Via};
+use super::access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Pages, Sink, Via};
 
 /// Of all files, so that the header stays within its bound (`schema::trace`).
 const PARTS_MAX: usize = 1 << 15;
@@ -64,20 +64,6 @@ struct Streamed {
     place: Option<u32>,
     /// Those that an access explains, or that are counted otherwise.
     pages: Pages,
-}
-
-/// Pages by their numbers, 64 of them together.
-#[derive(Default)]
-pub(super) struct Pages(HashMap<u64, u64>);
-
-impl Pages {
-    fn insert(&mut self, page: u64) {
-        *self.0.entry(page / 64).or_default() |= 1 << (page % 64);
-    }
-
-    pub(super) fn contains(&self, page: u64) -> bool {
-        self.0.get(&(page / 64)).is_some_and(|it| it >> (page % 64) & 1 == 1)
-    }
 }
 
 /// What the follower knows of an execution.
@@ -165,8 +151,7 @@ impl Stream {
         let file = &mut self.files[id.0];
         let identity = file.file.identity.map(|it| (it.device, it.inode)).unwrap_or_default();
         if self.wanted.get(&identity) == Some(&Wanted::Exact) {
-            let end = span.offset.saturating_add(span.bytes).div_ceil(self.page_bytes);
-            (span.offset / self.page_bytes..end).for_each(|page| file.pages.insert(page));
+            file.pages.insert(span, self.page_bytes);
         }
     }
 

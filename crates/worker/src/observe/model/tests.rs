@@ -572,6 +572,34 @@ fn what_comes_into_a_page_table_with_the_page_beside_it_may_be_touched_unseen() 
 }
 
 #[test]
+fn what_a_call_has_read_since_it_was_mapped_may_be_touched_unseen_beside_a_page_that_faults() {
+    const MIB: u64 = 1 << 20;
+    let read = |before: bool, direct: i32| {
+        let mut model = TestModel::to(Kept::default());
+        model.call_with(10, "openat", &[], 3, Some(Opened { bytes: MIB, flags: direct, ..a_file(9) }));
+        let calls = |model: &mut TestModel<Kept>| {
+            model.call(10, "pread64", &[3, 0, 8 * 4096, 0], 8 * 4096);
+            model.call(10, "pread64", &[3, 0, 100, 40 * 4096 - 1], 100);
+            model.call(10, "pread64", &[3, 0, 100, MIB - 100], 0);
+        };
+        if before {
+            calls(&mut model);
+        }
+        model.call(10, "mmap", &[0, MIB, 1, libc::MAP_SHARED as u64, 3, 0], 0x1000_0000);
+        if !before {
+            calls(&mut model);
+        }
+        // Of the first 8 pages one is seen later, as one that another mapping brought in may be; two of the third 16 were read.
+        [3, 5, 35, 255].into_iter().for_each(|page| model.touch(10, 0x1000_0000 + page * 4096));
+        model.0.receive(Event::Ended { thread: 10 });
+        (touches(&model), unseen(&model))
+    };
+    assert_eq!(read(false, 0), (4, 6 + 2));
+    assert_eq!(read(true, 0), (4, 0), "they were evicted when it was mapped");
+    assert_eq!(read(false, libc::O_DIRECT), (4, 0));
+}
+
+#[test]
 fn when_a_file_is_mapped_anew_only_pages_that_a_page_table_has_may_be_touched_unseen() {
     for (kind, expected) in [(libc::PROT_READ, 0), (libc::PROT_READ | libc::PROT_WRITE, 15)] {
         let mut model = mapped_twice();
