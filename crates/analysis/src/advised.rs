@@ -49,9 +49,21 @@ pub fn advised(mut view: ProcessView, miss: impl Fn(&MappedFile) -> Reading<Miss
 /// that is larger than memory, so a file that has no more than before may have brought in much.
 fn came_and_left(view: &ProcessView) -> bool {
     let Some(reads) = view.watched.as_ref().and_then(|it| it.reads.value()) else { return false };
-    let more = |it: &MappedFile| it.meanwhile.as_ref()?.cached_more_bytes.value().copied();
-    let stayed: u64 = view.files.iter().filter_map(more).map(|it| u64::try_from(it).unwrap_or(0)).sum();
-    reads.device_bytes.saturating_sub(reads.read_call_bytes) > stayed.saturating_add(LEAST_BYTES)
+    let stayed = view.files.iter().map(|it| stayed_bytes(it, view.page_bytes)).fold(LEAST_BYTES, u64::saturating_add);
+    reads.device_bytes.saturating_sub(reads.read_call_bytes) > stayed
+}
+
+/// What came into the page cache of a file while it was watched and is there still, at most: of one that was mapped meanwhile, or
+/// not counted otherwise, that may be all that it has there now.
+fn stayed_bytes(file: &MappedFile, page_bytes: u64) -> u64 {
+    let more = file.meanwhile.as_ref().and_then(|it| it.cached_more_bytes.value());
+    match (more, &file.residency) {
+        (Some(more), _) => u64::try_from(*more).unwrap_or(0),
+        (None, Reading::Value(it)) => it.resident.saturating_mul(page_bytes),
+        // Of no device.
+        (None, Reading::Unavailable { unavailable: Unlooked::Memory }) => 0,
+        (None, Reading::Unavailable { .. }) => file.file_bytes.value().copied().unwrap_or(file.bytes),
+    }
 }
 
 fn cost(file: &MappedFile, page_bytes: u64, unseen: bool) -> Option<AdviceCost> {
@@ -234,6 +246,41 @@ mod tests {
         assert_eq!(cost(1 << 20, 0), Some(AdviceCost::CountedNothing));
         assert_eq!(cost(2 << 30, 0), Some(AdviceCost::NotCached { bytes: 4 << 20 }));
         assert_eq!(cost(2 << 30, 2 << 30), Some(AdviceCost::CountedNothing), "calls read them");
+    }
+
+    /// Of a file that was mapped meanwhile it is not known how much of it was in the page cache before.
+    #[test]
+    fn what_came_into_a_file_that_was_not_counted_has_not_left_the_others() {
+        let cost = |other: MappedFile| {
+            let mut view = view(vec![counted("idle", 0), other]);
+            view.watched = Some(watched(300, 64 << 20, 0));
+            advised(view).files.into_iter().map(|it| (it.name, it.cost)).find(|it| it.0 == "idle").unwrap().1
+        };
+        let Reading::Value(half) = file("half").residency else { unreachable!() };
+        let with_resident = |resident: u64| {
+            let unknown = || Reading::unavailable(Unlooked::MappedMeanwhile);
+            let mut it = counted("new", 0);
+            let meanwhile = it.meanwhile.as_mut().unwrap();
+            (meanwhile.cached_more_bytes, meanwhile.unmapped_more_bytes) = (unknown(), Reading::Value(0));
+            MappedFile { residency: Reading::Value(Residency { pages: 16_384, resident, ..half.clone() }), ..it }
+        };
+        assert_eq!(cost(with_resident(16_384)), Some(AdviceCost::CountedNothing));
+        assert_eq!(cost(with_resident(1024)), Some(AdviceCost::NotCached { bytes: 4 << 20 }), "60 MiB left again");
+        // Files of others may be in the page cache whole; those in memory come from no device.
+        let unlooked = |why: Unlooked, bytes: Reading<u64, Unlooked>| MappedFile {
+            residency: Reading::unavailable(why),
+            file_bytes: bytes,
+            ..file("unlooked")
+        };
+        let bytes = |it: u64| Reading::Value(it << 20);
+        assert_eq!(cost(unlooked(Unlooked::Stranger, bytes(64))), Some(AdviceCost::CountedNothing));
+        // Of 8 MiB in its mappings.
+        let gone = unlooked(Unlooked::Gone, Reading::unavailable(Unlooked::Gone));
+        assert_eq!(cost(gone.clone()), Some(AdviceCost::NotCached { bytes: 4 << 20 }));
+        assert_eq!(cost(MappedFile { bytes: 64 << 20, ..gone }), Some(AdviceCost::CountedNothing));
+        for (why, of) in [(Unlooked::Stranger, 2), (Unlooked::Memory, 64)] {
+            assert_eq!(cost(unlooked(why, bytes(of))), Some(AdviceCost::NotCached { bytes: 4 << 20 }));
+        }
     }
 
     #[test]
