@@ -175,6 +175,7 @@ pub fn gate_not_judged(gate: &Gate) -> Vec<String> {
                  its baseline: {}",
                 reason(why)
             ),
+            NotJudgedCause::ThrottleExceeded { reason: why } => reason(why),
             NotJudgedCause::TooSmall { reason: why } => {
                 format!("in some of these runs, but not in all, {}", reason(why))
             }

@@ -131,6 +131,7 @@ fn say_gate(gate: &Gate, value: &mut Value) {
     }
     for (it, value) in each(&gate.not_judged, value, "not_judged") {
         let (name, why) = match &it.cause {
+            NotJudgedCause::ThrottleExceeded { reason: why } => ("throttle-exceeded", why),
             NotJudgedCause::TooSmall { reason: why } => ("too-small", why),
             NotJudgedCause::TooFewRuns { reason: Some(why), .. } => ("too-few-runs", why),
             NotJudgedCause::TooFewRuns { reason: None, .. } => continue,

@@ -149,6 +149,11 @@ pub enum NotJudgedCause {
         #[serde(rename = "reason_data", default, skip_serializing_if = "Option::is_none")]
         reason: Option<Reason>,
     },
+    /// An arm got more than its I/O throttle allows in one of these runs, by an amount that may be another one in the next.
+    ThrottleExceeded {
+        #[serde(rename = "reason_data")]
+        reason: Reason,
+    },
     /// The passes of some of these runs are too small to answer for the whole file, and those of others are not: they ask
     /// different questions.
     TooSmall {

@@ -95,6 +95,13 @@ pub enum Reason {
         window_bytes: u64,
         least: u64,
     },
+    /// An arm got more than its I/O throttle allows, and the answer would be another one had both arms been held to it.
+    ThrottleExceeded {
+        arm: String,
+        limit: Limit,
+        allowed_per_s: f64,
+        per_s: f64,
+    },
     /// Passes of two runs are of different sizes, each in words of the condition.
     OtherSizes {
         first: Vec<String>,
@@ -290,6 +297,14 @@ pub enum NotInRun {
     Scenario,
     /// It was not tried before the run.
     ScenarioNotTried,
+}
+
+/// What an I/O throttle limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    Bytes,
+    Reads,
 }
 
 /// What the noise of a condition depends on.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{noise::StateNoise, record::ReclaimScheme};
+use crate::{noise::StateNoise, reason::Limit, record::ReclaimScheme};
 
 /// What to know before the results of a run are read. An `arm` is called as in sentences (without its runtime where all
 /// have the same one), and a `label` is what a condition is called.
@@ -50,12 +50,14 @@ pub enum Warning {
         bytes: u64,
         file_bytes: u64,
     },
-    /// An arm got more than the I/O throttle allows.
+    /// The arm that got most beyond what its I/O throttle allows, and how many more did.
     ThrottleExceeded {
         arm: String,
         label: String,
-        allowed_bytes_per_s: f64,
-        bytes_per_s: f64,
+        limit: Limit,
+        allowed_per_s: f64,
+        per_s: f64,
+        more: usize,
     },
     /// Operations that were calibrated, of all, and the first that could not be.
     HalfCalibrated {

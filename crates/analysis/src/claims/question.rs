@@ -15,7 +15,7 @@ use crate::{
         forks,
         metric::{self, MetricResult},
     },
-    compare::{compare, confirm, equal_work, noise},
+    compare::{compare, confirm, equal_work, noise, throttle},
     measured::{Cell, Run},
     stats::ratio_of_medians,
     verdict::{LEAST_PAIRS, Open, side, verdict},
@@ -300,8 +300,15 @@ impl<'a> Question<'a> {
         };
         // A comparison has looked whether its passes are too small for the whole file; other metrics look here.
         let too_small = || here.cells().find_map(|cell| confirm::too_small(run.record, cell.id.cell, 0));
+        // And whether a throttle decided: the time of an arm alone is longer without what came free.
+        let came_free = || {
+            let is_of_one = here.than.is_none() && self.claim.metric == Metric::Time;
+            let rates = [throttle::rate(run, here.arm).filter(|_| is_of_one), None];
+            let (by, why) = throttle::held_to(run, [here.arm; 2], rates)?;
+            (judge(self.expect, throttle::scaled(estimate, by), rounds).0 != verdict).then_some(why)
+        };
         let is_alone = compared.is_none() && DECIDED.contains(&verdict);
-        let (verdict, why) = match is_alone.then(too_small).flatten() {
+        let (verdict, why) = match is_alone.then(|| came_free().or_else(too_small)).flatten() {
             Some(why) => (ClaimVerdict::Undecided, Some(why)),
             None => (verdict, why),
         };
@@ -353,8 +360,17 @@ impl<'a> Question<'a> {
             self.is_noise(run, estimate, rounds, sides, widths)
         };
         let forks = || self.depends_on_fork(run, here, Some((there, estimate.median)));
+        let came_free = || {
+            let of_one = compared.iter().flatten().find_map(throttle::reason_of);
+            of_one.cloned().or_else(|| {
+                let cells = [there.arm, here.arm];
+                let alone = || throttle::held_to(run, cells, cells.map(|it| throttle::rate(run, it)));
+                let (by, why) = here.than.is_none().then(alone).flatten()?;
+                (judge(self.expect, throttle::scaled(estimate, by), rounds).0 != decided.0).then_some(why)
+            })
+        };
         let open = match is_time {
-            true => contradicted().or_else(too_small).or_else(forks).or_else(is_noise),
+            true => contradicted().or_else(came_free).or_else(too_small).or_else(forks).or_else(is_noise),
             false => too_small().or_else(forks),
         };
         match open {

@@ -110,14 +110,19 @@ fn fit(rounds: Estimate, job: Estimate) -> bool {
 /// The passes of both cells at the size of the job, whichever of them was the baseline there, and how many times faster the
 /// arm was in each pair.
 fn measured_again<'a>(record: &'a Record, finding: &Comparison) -> Option<(&'a Confirmation, Vec<f64>)> {
-    let cells = (finding.baseline_cell, finding.id.cell);
-    let is_about =
-        |it: &Confirmation| [(it.baseline_cell, it.arm_cell), (it.arm_cell, it.baseline_cell)].contains(&cells);
-    let job = record.confirmations.iter().find(|it| is_about(it))?;
+    let job = job_of(record, finding)?;
     let ratio =
         |[baseline, arm]: &[f64; 2]| if job.arm_cell == finding.id.cell { baseline / arm } else { arm / baseline };
     let ratios = job.pairs.iter().map(ratio).filter(|it| it.is_finite() && *it > 0.0).collect();
     (finding.verdict != Verdict::NotComparable).then_some((job, ratios))
+}
+
+/// The same cells at the size of the job, either of them as the baseline.
+pub(super) fn job_of<'a>(record: &'a Record, finding: &Comparison) -> Option<&'a Confirmation> {
+    let cells = (finding.baseline_cell, finding.id.cell);
+    let is_about =
+        |it: &Confirmation| [(it.baseline_cell, it.arm_cell), (it.arm_cell, it.baseline_cell)].contains(&cells);
+    record.confirmations.iter().find(|it| is_about(it))
 }
 
 /// A cold scan of a few read-ahead windows answers another question than one of the whole file: independent programs

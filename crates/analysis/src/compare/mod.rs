@@ -5,6 +5,7 @@ pub(crate) mod equal_work;
 pub(crate) mod explanation;
 pub(crate) mod noise;
 mod rounds;
+pub(crate) mod throttle;
 
 use schema::{
     findings::{AnswerOf, Comparison, Verdict},
@@ -79,6 +80,7 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
         confirmed: None,
     };
     confirm::confirm(run, [baseline, arm], &mut finding, depends_on_fork);
+    throttle::leave_open_what_came_free(run, [baseline, arm], &mut finding);
     confirm::leave_open_what_is_too_small(run.record, &mut finding);
     // The controls are what noise is known by.
     if !arm.entry.control {

@@ -17,7 +17,7 @@ use schema::{
 
 use super::runs;
 use crate::{
-    compare::confirm,
+    compare::{confirm, throttle},
     stats::{LEAST_RUNS, ratio_of_groups, ratio_of_medians},
     verdict::LEAST_PAIRS,
 };
@@ -119,6 +119,8 @@ struct CellOfRun {
     size: Option<PassSize>,
     /// Why its passes do not answer for the whole file.
     too_small: Option<Reason>,
+    /// Why what it is to its baseline is the throttle's doing.
+    came_free: Option<Reason>,
 }
 
 impl CellOfRun {
@@ -143,6 +145,7 @@ impl CellOfRun {
             versus: comparison.map(|it| it.baseline.clone()),
             speedup,
             size: cell.map(|it| PassSize::of(it.does())),
+            came_free: comparison.and_then(throttle::reason_of).cloned(),
             // Of every cell: a baseline has no comparison of its own.
             too_small: cell.and_then(|cell| {
                 let both = [Some(cell.id.cell), comparison.map(|it| it.baseline_cell)];
@@ -163,6 +166,11 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
     if (&first, &second) != (&Presence::Measured, &Presence::Measured) {
         let cause = BreachCause::NotCompared { first, second };
         gate.breaches.push(Breach { id, run, arm, condition, label, cause });
+        return;
+    }
+    if let Some(reason) = before.iter().chain(after).find_map(|it| it.came_free.clone()) {
+        let cause = NotJudgedCause::ThrottleExceeded { reason };
+        gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
         return;
     }
     let too_small = || before.iter().chain(after).filter_map(|it| it.too_small.as_ref());

@@ -12,6 +12,7 @@ use schema::{
 };
 
 use crate::{
+    compare::throttle::{self, Rate},
     measured::{Cell, Run},
     stats::SortedValues,
     verdict::MARGIN,
@@ -167,20 +168,14 @@ fn half_calibrated(record: &Record) -> Option<Warning> {
     })
 }
 
-/// More than this over what an I/O throttle allows, and storage was not what the condition says.
-const THROTTLE_LEEWAY: f64 = 0.05;
-
-/// Bytes from the device over time, for mappings and read-ahead as for system calls, held against the throttle.
 fn loose_throttle(run: &Run) -> Option<Warning> {
-    let excess = run.cells.iter().filter_map(|cell| {
-        let allowed = cell.own.storage?.read_bytes_per_s? as f64;
-        let rates = cell.passes.iter().filter_map(|pass| Some(pass.reading("device_read_bytes")? * 1e9 / pass.ns));
-        let rate = SortedValues::new(rates.collect())?.median();
-        (rate > allowed * (1.0 + THROTTLE_LEEWAY)).then_some((cell, rate, allowed))
-    });
-    let (cell, bytes_per_s, allowed_bytes_per_s) = excess.max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2)))?;
+    let entered = run.cells.iter().filter(|cell| !cell.entry.control);
+    let mut beyond: Vec<(Rate, &Cell)> =
+        entered.filter_map(|cell| Some((throttle::rate(run, cell).filter(Rate::is_beyond)?, cell))).collect();
+    beyond.sort_by(|a, b| b.0.share().total_cmp(&a.0.share()));
+    let &(Rate { limit, allowed_per_s, per_s }, cell) = beyond.first()?;
     let (arm, label) = (run.name(cell.arm()).to_string(), run.label(cell.id.cell));
-    Some(Warning::ThrottleExceeded { arm, label, allowed_bytes_per_s, bytes_per_s })
+    Some(Warning::ThrottleExceeded { arm, label, limit, allowed_per_s, per_s, more: beyond.len() - 1 })
 }
 
 #[cfg(test)]

@@ -953,6 +953,47 @@ fn a_share_of_the_ceiling_is_a_number_and_may_be_held_against_another_one() {
 }
 
 #[test]
+fn what_a_throttle_let_through_free_decides_no_claim() {
+    let boards = "block = \"4 KiB\"\nstate = \"cold\"\nstorage = [{ read_bps = \"4 MB\" }, { read_bps = \"40 MB\" }]";
+    // Each arm at such a share of each throttle, the slower one first.
+    let claim = |text: &str, shares: [[f64; 2]; 2]| {
+        let mut lab = across(boards, text, |_, _| 1e3);
+        for it in &mut lab.record.conditions {
+            it.ops = 200;
+        }
+        lab.record.samples.clear();
+        for (condition, allowed) in [(0, 4e6), (1, 40e6)] {
+            for (arm, share) in shares[condition].into_iter().enumerate() {
+                lab.measure(2 * condition + arm, 10, 4096.0 * 1e9 / allowed / share, |_, pass| {
+                    pass.reads("device_read_bytes", 200.0 * 4096.0);
+                });
+            }
+        }
+        only(&lab)
+    };
+    let open = |claim: schema::findings::ClaimFinding| {
+        assert_eq!(claim.verdict, ClaimVerdict::Undecided);
+        let why = report::words::reasons(&claim.reasons).unwrap_or_default();
+        assert!(why.contains("comes free"), "{why}");
+    };
+    let than = "than = \"read\"\nmetric = \"time\"\nexpect = \"lower\"\nwhere = { read_bps = [\"4 MB\"] }";
+    open(claim(than, [[1.0, 1.7], [1.0, 1.0]]));
+    assert_eq!(claim(than, [[0.5, 1.0], [1.0, 1.0]]).verdict, ClaimVerdict::Holds);
+    let between = |here: &str, there: &str| {
+        format!(
+            "metric = \"time\"\nexpect = \"lower\"\nwhere = {{ read_bps = [\"{here}\"] }}\nthan_where = {{ read_bps = [\"{there}\"] }}"
+        )
+    };
+    let faster_disk = between("40 MB", "4 MB");
+    open(claim(&format!("than = \"read\"\n{faster_disk}"), [[1.0, 1.0], [1.0, 1.7]]));
+    // Of one arm: ten times as fast a disk makes it faster, whatever came free.
+    assert_eq!(claim(&faster_disk, [[1.0, 1.0], [1.0, 1.7]]).verdict, ClaimVerdict::Holds);
+    open(claim(&between("4 MB", "40 MB"), [[1.0, 1.7], [1.0, 0.125]]));
+    let absolute = "metric = \"time\"\nexpect = { at-most = 900000 }\nwhere = { read_bps = [\"4 MB\"] }";
+    open(claim(absolute, [[1.0, 1.7], [1.0, 1.0]]));
+}
+
+#[test]
 fn a_share_of_a_ceiling_that_was_exceeded_says_by_what() {
     let why = |read_ns: f64| {
         let claim = "arm = \"mmap\"\nmetric = \"ceiling-share\"\nexpect = { at-least = 0.1 }";

@@ -7,8 +7,8 @@ use schema::{
     condition::Storage,
     findings::{AnswerOf, MapLine, Status, Verdict},
     line::{LineAnswer, LineSays},
-    reason::{Noisy, Reason, Unseen},
-    record::Confirmation,
+    reason::{Limit, Noisy, Reason, Unseen},
+    record::{ColdPass, Confirmation, Outcome},
     unit_cost::{Calibration, Loop},
     warning::Warning,
 };
@@ -345,11 +345,106 @@ fn a_throttled_cell_is_held_against_its_throttle_and_not_against_the_device() {
 #[test]
 fn a_throttle_that_lets_more_through_is_named() {
     let warnings = throttled(900_000_000).analyze().warnings;
-    let Warning::ThrottleExceeded { arm, allowed_bytes_per_s, bytes_per_s, .. } = &warnings[0] else {
+    let Warning::ThrottleExceeded { arm, limit: Limit::Bytes, allowed_per_s, per_s, more: 0, .. } = &warnings[0] else {
         panic!("{warnings:?}")
     };
-    assert_eq!((arm.as_str(), *allowed_bytes_per_s), ("read", 9e8));
-    assert!((0.95e9..1.05e9).contains(bytes_per_s), "{bytes_per_s}");
+    assert_eq!((arm.as_str(), *allowed_per_s), ("read", 9e8));
+    assert!((0.95e9..1.05e9).contains(per_s), "{per_s}");
+}
+
+const READS: Storage = Storage { read_bytes_per_s: None, read_ops_per_s: Some(1000) };
+const BYTES: Storage = Storage { read_bytes_per_s: Some(100_000_000), read_ops_per_s: None };
+
+fn few_reads() -> Condition {
+    Condition { ops: 200, ..random("4 KiB", State::Cold) }
+}
+
+#[test]
+fn what_a_throttle_let_through_free_decides_nothing() {
+    let verdict = |condition: Condition, storage: Storage, arms: [(&str, f64); 2]| {
+        let findings = Lab::throttled(condition, storage, arms).analyze();
+        let comparison = findings.comparisons[0].clone();
+        let came_free = matches!(comparison.reason, Some(Reason::ThrottleExceeded { .. }));
+        assert_eq!(came_free, comparison.verdict == Verdict::Undecided, "{comparison:?}");
+        assert!(!came_free || findings.map[0].winner.is_none(), "{:?}", findings.map[0]);
+        (comparison.verdict, findings.warnings.iter().filter(|it| words::warning(it).contains("throttle")).count())
+    };
+    let random = |shares: [f64; 2]| verdict(few_reads(), READS, [("direct", shares[0]), ("pread", shares[1])]);
+    assert_eq!(random([1.04, 1.69]), (Verdict::Undecided, 1));
+    assert_eq!(random([1.69, 1.04]), (Verdict::Undecided, 1));
+    assert_eq!(random([1.0, 1.0]), (Verdict::Same, 0));
+    let scans =
+        |shares: [f64; 2]| verdict(scan("64 KiB", State::Cold), BYTES, [("read", shares[0]), ("mmap", shares[1])]);
+    assert_eq!(scans([1.10, 1.34]), (Verdict::Undecided, 1));
+    assert_eq!(scans([0.99, 1.11]), (Verdict::Undecided, 1));
+    // What both got free makes no difference between them, and so it is with a difference that it is too small to make.
+    assert_eq!(scans([1.12, 1.12]), (Verdict::Same, 1));
+    assert_eq!(scans([0.30, 1.12]), (Verdict::Faster, 1));
+    assert_eq!(scans([1.12, 0.30]), (Verdict::Slower, 1));
+    assert_eq!(scans([0.75, 1.00]), (Verdict::Faster, 0));
+    assert_eq!(scans([1.00, 1.00]), (Verdict::Same, 0));
+}
+
+#[test]
+fn a_throttle_of_reads_that_lets_more_through_is_named_with_the_number_of_cells() {
+    let mut lab = Lab::throttled(few_reads(), READS, [("direct", 1.2), ("pread", 1.69)]);
+    let control = lab.control(0, "direct");
+    lab.measure(control, 10, 5e5, |_, pass| {
+        pass.reads("device_read_bytes", 200.0 * 4096.0);
+    });
+    let findings = lab.analyze();
+    let says: Vec<String> = findings.warnings.iter().map(words::warning).collect();
+    let says = says.iter().find(|it| it.contains("throttle")).unwrap();
+    assert!(says.starts_with("the I/O throttle of 1,000 reads/s was exceeded: pread got 1,6"), "{says}");
+    assert!(says.ends_with(" and 1 more"), "the control is no arm: {says}");
+    let why = words::reason(findings.comparisons[0].reason.as_ref().unwrap());
+    assert!(why.contains("allows 1,000 reads/s, and pread got 1,6") && why.contains("longer passes"), "{why}");
+}
+
+#[test]
+fn requests_that_may_have_brought_many_pages_are_held_against_no_throttle_of_reads() {
+    let warned = |condition: Condition, arm: &str, device_bytes: f64| {
+        // At 50,000 blocks a second, with 1,000 requests allowed.
+        let mut lab = Lab::throttled(condition, READS, [(arm, 50.0), ("stdio", 1.0)]);
+        for it in &mut lab.record.samples {
+            it.readings.insert("device_read_bytes".into(), Reading::Value(device_bytes));
+        }
+        lab.analyze().warnings.iter().any(|it| matches!(it, Warning::ThrottleExceeded { .. }))
+    };
+    let (few, all) = (200.0 * 4096.0, 64.0 * MIB as f64);
+    for arm in ["pread", "mmap", "mmap+random", "direct"] {
+        assert!(warned(few_reads(), arm, few), "{arm}");
+        assert!(!warned(few_reads(), arm, 0.0), "{arm}");
+    }
+    assert!(!warned(few_reads(), "mmap", 32.0 * few), "by read-ahead");
+    assert!(!warned(random("4 KiB", State::Cold), "mmap", all), "of a range of which all comes, any number at once");
+    assert!(!warned(Condition { ops: 50, ..random("64 KiB", State::Cold) }, "pread", 50.0 * 65_536.0));
+    assert!(!warned(scan("64 KiB", State::Cold), "read", all));
+    assert!(warned(scan("64 KiB", State::Cold), "direct", all), "a call is one request or more");
+}
+
+#[test]
+fn what_came_free_in_the_rounds_does_not_open_what_long_passes_confirm() {
+    let mut lab = Lab::throttled(few_reads(), READS, [("direct", 0.99), ("pread", 1.3)]);
+    assert_eq!(lab.analyze().comparisons[0].verdict, Verdict::Undecided);
+    let reads = |share: f64| 1e9 / 1000.0 / share;
+    let pass = |share: f64| {
+        let Outcome::Ok { tally, .. } = lab.record.samples[0].outcome.clone() else { unreachable!() };
+        (ColdPass { tally, device_read_bytes: Some(200.0 * 4096.0) }, 200.0 * reads(share))
+    };
+    let ((ours, our_ns), (theirs, their_ns)) = (pass(0.8), pass(1.0));
+    lab.record.confirmations.push(Confirmation {
+        condition: 0,
+        baseline_cell: 0,
+        arm_cell: 1,
+        range: lab.record.conditions[0].range,
+        ops: 200,
+        pairs: vec![[our_ns, their_ns]; 5],
+        cold: vec![[ours, theirs]; 5],
+        invalid: vec![],
+    });
+    let confirmed = lab.analyze().comparisons.remove(0);
+    assert_eq!((confirmed.verdict, confirmed.answer_of), (Verdict::Faster, AnswerOf::RoundsAndJob));
 }
 
 #[test]

@@ -368,6 +368,23 @@ fn a_cold_scan_of_few_read_ahead_windows_is_not_held_against_one_of_the_whole_fi
 }
 
 #[test]
+fn what_a_throttle_let_through_free_is_neither_judged_nor_a_breach() {
+    let run = |id: &str, share: f64| {
+        let condition = schema::Condition { ops: 200, ..random("4 KiB", State::Cold) };
+        let storage = schema::condition::Storage { read_bytes_per_s: None, read_ops_per_s: Some(1000) };
+        let mut lab = Lab::throttled(condition, storage, [("direct", 1.0), ("pread", share)]);
+        lab.record.id = id.into();
+        lab.record
+    };
+    let (first, second) = (run("first", 2.03), run("second", 1.56));
+    let free = gate("pread slower 10%", &first, &[&second]).unwrap();
+    assert!(matches!(free.not_judged[0].cause, NotJudgedCause::ThrottleExceeded { .. }), "{free:?}");
+    assert!(!free.is_breached() && report::gate_not_judged(&free)[0].contains("longer passes"), "{free:?}");
+    let slower = gate("pread slower 10%", &run("whole", 1.0), &[&run("half", 0.5)]).unwrap();
+    assert!(slower.is_breached(), "{slower:?}");
+}
+
+#[test]
 fn a_gate_says_of_how_many_cells_the_passes_are_of_other_sizes() {
     let of = |ops: u64| {
         let mut lab = run("it", 2000.0);

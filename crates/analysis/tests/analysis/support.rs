@@ -253,6 +253,20 @@ impl Lab {
         lab
     }
 
+    /// A condition whose throttle each arm got such a share of, in ten rounds; all of its blocks come from the device.
+    pub(crate) fn throttled(condition: Condition, storage: Storage, arms: [(&str, f64); 2]) -> Lab {
+        let (block, bytes) = (condition.block_bytes as f64, (condition.ops * condition.block_bytes) as f64);
+        let allowed_blocks = match storage {
+            Storage { read_ops_per_s: Some(reads), .. } => reads as f64,
+            Storage { read_bytes_per_s, .. } => read_bytes_per_s.unwrap() as f64 / block,
+        };
+        let [baseline, arm] = arms.map(|(arm, share)| (arm, 1e9 / allowed_blocks / share));
+        let reads = |_: u32, pass: &mut Pass| {
+            pass.reads("device_read_bytes", bytes);
+        };
+        Lab::duel_with(Condition { storage: Some(storage), ..condition }, baseline, reads, arm, reads)
+    }
+
     pub(crate) fn analyze(&self) -> schema::Findings {
         analysis::analyze(&self.record)
     }

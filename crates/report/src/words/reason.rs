@@ -12,7 +12,7 @@ use super::{
     no_cost::no_cost,
     numbers::{amount, amounts, count, percent, size, thousands, times},
     unseen::unseen,
-    warning::forks_disagree,
+    warning::{forks_disagree, limited},
 };
 
 /// All of them in one sentence; `None` without any.
@@ -96,6 +96,12 @@ pub fn reason(of: &Reason) -> String {
              file (try a larger --budget)",
             amount(*covered_bytes),
             amount(*window_bytes)
+        ),
+        Reason::ThrottleExceeded { arm, limit, allowed_per_s, per_s } => format!(
+            "the I/O throttle allows {}, and {arm} got {}: some comes free when a pass begins, and without it the answer \
+             would be another one (try longer passes: more `ops`, or a larger --budget)",
+            limited(*limit, *allowed_per_s),
+            limited(*limit, *per_s)
         ),
         Reason::OtherSizes { first, second } => {
             format!("passes of {} against {}", first.join(", "), second.join(", "))

@@ -1,6 +1,9 @@
 //! Warnings about a whole run.
 
-use schema::warning::{ForkGroups, Warning};
+use schema::{
+    reason::Limit,
+    warning::{ForkGroups, Warning},
+};
 
 use crate::layout::words::list;
 
@@ -45,10 +48,11 @@ pub fn warning(warning: &Warning) -> String {
             size(*bytes as f64),
             size(*file_bytes as f64)
         ),
-        Warning::ThrottleExceeded { arm, label, allowed_bytes_per_s, bytes_per_s } => format!(
-            "the I/O throttle of {:.1} MB/s was exceeded: {arm} got {:.1} MB/s ({label})",
-            allowed_bytes_per_s / 1e6,
-            bytes_per_s / 1e6
+        Warning::ThrottleExceeded { arm, label, limit, allowed_per_s, per_s, more } => format!(
+            "the I/O throttle of {} was exceeded: {arm} got {} ({label}){}",
+            limited(*limit, *allowed_per_s),
+            limited(*limit, *per_s),
+            and_more(*more)
         ),
         Warning::HalfCalibrated { calibrated, all, first_missing } => format!(
             "unit costs are based on {calibrated} of {all} calibrated operations: {} could not be measured (the first: \
@@ -179,6 +183,14 @@ pub(crate) fn topic(warning: &Warning) -> &'static str {
         Warning::LostEvents { .. } => "lost events",
         Warning::ForksDisagree { .. } => "forks that disagree",
         Warning::WithinCpuCache { .. } => "CPU cache",
+    }
+}
+
+/// `40.0 MB/s`, `1,000 reads/s`
+pub(crate) fn limited(limit: Limit, per_s: f64) -> String {
+    match limit {
+        Limit::Bytes => format!("{:.1} MB/s", per_s / 1e6),
+        Limit::Reads => format!("{} reads/s", thousands(per_s.round() as u64)),
     }
 }
 

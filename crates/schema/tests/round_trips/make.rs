@@ -48,7 +48,7 @@ use schema::{
     },
     plan::{PlannedCell, PlannedCondition, PlannedRun},
     protocol::{Done, Failed, Hello, Hold, Job, OwnReads, Parts, Permit, Phases, Reply, Request, Tally, Usage},
-    reason::{Difference, Inconsistent, Noisy, NotInRun, Reason, Rounds, Unseen},
+    reason::{Difference, Inconsistent, Limit, Noisy, NotInRun, Reason, Rounds, Unseen},
     record::{
         CacheKind, Ceiling, Cell, ColdPass, Confirmation, CpuCache, Device, Ending, Environment, Files, FilledRange,
         FolioOrder, Invalid, LookedAgain, NamedPath, Outcome, ReclaimScheme, Resident, RoundsEnd, Sample, Target,
@@ -523,7 +523,7 @@ makes! {
             Sparse { allocated_bytes, bytes },
             UnusualReadAhead { bytes, usual_bytes },
             SmallWindow { bytes, file_bytes },
-            ThrottleExceeded { arm, label, allowed_bytes_per_s, bytes_per_s },
+            ThrottleExceeded { arm, label, limit, allowed_per_s, per_s, more },
             HalfCalibrated { calibrated, all, first_missing },
             SlowBuffers { times, block_bytes },
             SlowLoops { times, block_bytes },
@@ -643,6 +643,7 @@ makes! {
             JobDoubts { blocks, rounds, job_blocks, job, pairs, least },
             JobOfOneCondition { label },
             FewWindows { covered_bytes, window_bytes, least },
+            ThrottleExceeded { arm, limit, allowed_per_s, per_s },
             OtherSizes { first, second },
             OtherBaselines { first, second },
             Unseen(why),
@@ -863,7 +864,8 @@ makes! {
         ClaimVerdict { Holds, Reversed, NoDifference, Mixed, Undecided, NotTestableHere }
         BreachCause { Beyond { speedup, basis }, NotCompared { first, second } }
         Basis { AgainstBaseline { first_runs, second_runs }, Absolute { first_runs, second_runs } }
-        NotJudgedCause { TooFewRuns { first, second, least, reason }, TooSmall { reason } }
+        NotJudgedCause { TooFewRuns { first, second, least, reason }, ThrottleExceeded { reason }, TooSmall { reason } }
+        Limit { Bytes, Reads }
         Presence {
             Measured,
             TooFewPasses { passes, least },

@@ -1,0 +1,132 @@
+//! What an I/O throttle let through beyond its limit. The kernel lets some of it through free at the start of a pass, so
+//! that short passes measure what it saved up, and not the storage that the condition says.
+
+use schema::{
+    Workload,
+    findings::{Comparison, Estimate, Verdict},
+    protocol::Tally,
+    reason::{Limit, Reason},
+    record::{ColdPass, Confirmation},
+};
+
+use super::confirm;
+use crate::{
+    measured::{Cell, Run},
+    stats::SortedValues,
+    verdict::verdict,
+};
+
+/// More than this over what an I/O throttle allows, and storage was not what the condition says.
+const LEEWAY: f64 = 0.05;
+
+/// What passes of a throttled cell got, by the limit that they were furthest above.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rate {
+    pub(crate) limit: Limit,
+    pub(crate) allowed_per_s: f64,
+    pub(crate) per_s: f64,
+}
+
+impl Rate {
+    pub(crate) fn share(&self) -> f64 {
+        self.per_s / self.allowed_per_s
+    }
+
+    pub(crate) fn is_beyond(&self) -> bool {
+        self.share() > 1.0 + LEEWAY
+    }
+}
+
+/// What one pass had.
+struct Had<'a> {
+    ns: f64,
+    tally: &'a Tally,
+    device_read_bytes: f64,
+    range_bytes: u64,
+}
+
+/// Of the rounds.
+pub(crate) fn rate(run: &Run, cell: &Cell) -> Option<Rate> {
+    let passes = cell.passes.iter().filter_map(|pass| {
+        let device_read_bytes = pass.reading("device_read_bytes")?;
+        Some(Had { ns: pass.ns, tally: pass.tally, device_read_bytes, range_bytes: cell.own.range.bytes })
+    });
+    rate_of(run, cell, &passes.collect::<Vec<Had>>())
+}
+
+/// Of the passes at the size of the job.
+fn rate_of_job(run: &Run, cell: &Cell, job: &Confirmation) -> Option<Rate> {
+    let side = usize::from(cell.id.cell == job.arm_cell);
+    let passes = job.pairs.iter().zip(&job.cold).filter_map(|(ns, cold)| {
+        let ColdPass { tally, device_read_bytes } = &cold[side];
+        Some(Had { ns: ns[side], tally, device_read_bytes: (*device_read_bytes)?, range_bytes: job.range.bytes })
+    });
+    rate_of(run, cell, &passes.collect::<Vec<Had>>())
+}
+
+/// Bytes from the device over time, for mappings and read-ahead as for system calls, and requests as far as they are known.
+fn rate_of(run: &Run, cell: &Cell, passes: &[Had]) -> Option<Rate> {
+    let storage = cell.own.storage?;
+    let of = |limit, allowed: Option<u64>, count: &dyn Fn(&Had) -> Option<f64>| {
+        let rates = passes.iter().filter_map(|pass| Some(count(pass)? * 1e9 / pass.ns)).collect();
+        let (allowed_per_s, per_s) = (allowed? as f64, SortedValues::new(rates)?.median());
+        Some(Rate { limit, allowed_per_s, per_s }).filter(|it| it.share().is_finite())
+    };
+    let bytes = of(Limit::Bytes, storage.read_bytes_per_s, &|pass| Some(pass.device_read_bytes));
+    let reads = of(Limit::Reads, storage.read_ops_per_s, &|pass| least_requests(run, cell, pass));
+    bytes.into_iter().chain(reads).max_by(|a, b| a.share().total_cmp(&b.share()))
+}
+
+/// The requests that a pass made at least; `None` where one may have brought any number of pages.
+fn least_requests(run: &Run, cell: &Cell, pass: &Had) -> Option<f64> {
+    let (own, page_bytes) = (cell.own, run.page_bytes());
+    if cell.arm().is_direct() && matches!(own.workload, Workload::Scan | Workload::Random) {
+        return Some((pass.tally.ops as f64).min(pass.device_read_bytes / own.block_bytes as f64));
+    }
+    let is_apart = own.workload == Workload::Random
+        && own.block_bytes <= page_bytes
+        && (cell.arm().maps() || !own.lies_across_pages(page_bytes));
+    let (reached, came) = (pass.tally.distinct_pages? as f64, pass.device_read_bytes / page_bytes as f64);
+    // Read-ahead brings the neighbours of a page. Where at most half of the pages are reached, it brings as many that are not
+    // as such that are.
+    let by_read_ahead = (came - reached).max(0.0);
+    let is_sparse = 2.0 * reached * page_bytes as f64 <= pass.range_bytes as f64;
+    (is_apart && is_sparse).then(|| (reached - by_read_ahead).clamp(0.0, came))
+}
+
+/// How many times the ratio of two cells it would be had both been held to their limits, and the reason to ask; nothing where
+/// both were, but for the leeway. An arm that got more than its limit would have got the limit, no less: it could do more.
+pub(crate) fn held_to(run: &Run, cells: [&Cell; 2], rates: [Option<Rate>; 2]) -> Option<(f64, Reason)> {
+    let share = |it: Option<Rate>| it.map_or(1.0, |it| it.share().max(1.0));
+    let most = usize::from(share(rates[1]) > share(rates[0]));
+    let Rate { limit, allowed_per_s, per_s } = rates[most].filter(Rate::is_beyond)?;
+    let arm = run.name(cells[most].arm()).to_string();
+    let reason = Reason::ThrottleExceeded { arm, limit, allowed_per_s, per_s };
+    Some((share(rates[0]) / share(rates[1]), reason))
+}
+
+pub(crate) fn scaled(estimate: Estimate, by: f64) -> Estimate {
+    let Estimate { median, ci_low, ci_high } = estimate;
+    Estimate { median: median * by, ci_low: ci_low * by, ci_high: ci_high * by }
+}
+
+/// What would be another answer had both arms been held to the throttle is none: of 200 random reads with 1000 allowed a second
+/// about 100 come free, and `pread` was 1.63 times as fast as `direct` of which the throttle let through fewer.
+pub(crate) fn leave_open_what_came_free(run: &Run, [baseline, arm]: [&Cell; 2], finding: &mut Comparison) {
+    let Some(rounds) = finding.speedup.filter(|_| finding.bounds().is_some()) else { return };
+    let job = finding.confirmed.as_ref().filter(|_| finding.answer_of.is_confirmed());
+    let (speedup, pairs, rates) = match job.zip(confirm::job_of(run.record, finding)) {
+        Some((said, job)) => (said.speedup, said.pairs, [baseline, arm].map(|it| rate_of_job(run, it, job))),
+        None => (rounds, finding.pairs, [baseline, arm].map(|it| rate(run, it))),
+    };
+    let Some((by, reason)) = held_to(run, [baseline, arm], rates) else { return };
+    let stands = finding.verdict.is_decided() && verdict(Some(scaled(speedup, by)), pairs) == Ok(finding.verdict);
+    if !stands {
+        (finding.verdict, finding.reason) = (Verdict::Undecided, Some(reason));
+    }
+}
+
+/// Why a comparison is undecided, where that is what came free.
+pub(crate) fn reason_of(finding: &Comparison) -> Option<&Reason> {
+    finding.reason.as_ref().filter(|it| matches!(it, Reason::ThrottleExceeded { .. }))
+}
