@@ -93,7 +93,7 @@ impl Pages {
         if span.bytes > 0 {
             for word in first / 64..end.div_ceil(64) {
                 let (from, to) = (first.saturating_sub(word * 64), (end - word * 64).min(64));
-                *self.0.entry(word).or_default() |= u64::MAX << from & u64::MAX >> (64 - to);
+                *self.0.entry(word).or_default() |= (u64::MAX << from) & (u64::MAX >> (64 - to));
             }
         }
     }
