@@ -117,6 +117,24 @@ fn reads_of_a_file_that_came_through_a_socket_come_out_where_they_were() {
 }
 
 #[test]
+fn a_file_that_was_passed_through_a_socket_is_read_on_by_both_where_the_other_one_stopped() {
+    for sandbox in [Some(Sandbox::new()), Sandbox::of_ordinary_user()].into_iter().flatten() {
+        let (file, trace) = (sandbox.file("a", BYTES), sandbox.at("t.trace"));
+        let args = ["trace", "record", "-o", &trace, "--file", &file, "--", &reader(), "give", &file];
+        let Some(_) = followed(sandbox.run(&args)) else { return };
+        let (header, accesses) = read(&trace);
+        let seen: Vec<(u64, u64)> = accesses.iter().map(|it| (it.offset, it.bytes)).collect();
+        let of_child = (0..20).map(|at| (5000 + at * 4096, 4096));
+        let expected: Vec<(u64, u64)> = [(0, 5000)].into_iter().chain(of_child).chain([(86_920, 5000)]).collect();
+        match header.coverage {
+            1.0 => assert_eq!(seen, expected, "{}", header.recorder),
+            // A kernel without kcmp(2).
+            _ => assert!(seen.iter().all(|it| expected.contains(it)), "{}", header.recorder),
+        }
+    }
+}
+
+#[test]
 fn known_touches_of_a_mapping_come_out_page_by_page_in_their_order() {
     let sandbox = on_disk();
     let (file, other) = (sandbox.file("a", BYTES), sandbox.file("b", BYTES));

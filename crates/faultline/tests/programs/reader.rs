@@ -7,7 +7,7 @@ use std::{
     fs::File,
     io::{self, IoSlice, Read, Seek, SeekFrom, Write},
     os::{
-        fd::{AsRawFd, FromRawFd},
+        fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
         unix::{fs::FileExt, net::UnixDatagram},
     },
     process::{Command, ExitCode, Stdio},
@@ -85,6 +85,8 @@ fn main() -> ExitCode {
         ["threads", path, size, count] => threads(path, number(size), number(count)),
         ["hand-on", path, size, times] => hand_on(path, size, times),
         ["given", path, size, times] => given(path, number(size), number(times)),
+        ["give", path] => give(path),
+        ["take"] => take(0).and_then(|file| reads(file, 4096, 20)),
         ["stdin", size, times] => reads(io::stdin(), number(size), number(times)),
         ["send", path, size, times] => send(path, number(size), number(times)),
         ["update", path, other] => update(path, other),
@@ -386,7 +388,37 @@ fn given(path: &str, size: usize, times: usize) -> io::Result<()> {
     let (one, other) = UnixDatagram::pair()?;
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(file.metadata()?.len() / 2))?;
-    let mut control = Control { bytes: 20, level: SOL_SOCKET, kind: SCM_RIGHTS, descriptor: file.as_raw_fd() };
+    pass(one.as_raw_fd(), &file)?;
+    drop(file);
+    reads(take(other.as_raw_fd())?, size, times)
+}
+
+/// 5,000 bytes here, twenty times 4 KiB in a child that the open file is passed to, then 5,000 more here.
+fn give(path: &str) -> io::Result<()> {
+    let (one, other) = UnixDatagram::pair()?;
+    let file = File::open(path)?;
+    reads(&file, 5000, 1)?;
+    let mut child = Command::new(env::current_exe()?).arg("take").stdin(Stdio::from(OwnedFd::from(other))).spawn()?;
+    pass(one.as_raw_fd(), &file)?;
+    if !child.wait()?.success() {
+        return Err(io::Error::other("the child failed"));
+    }
+    reads(&file, 5000, 1)
+}
+
+fn pass(socket: RawFd, file: &File) -> io::Result<()> {
+    // SAFETY: the message and all that it refers to outlive the call.
+    with_descriptor(file.as_raw_fd(), |message| unsafe { sendmsg(socket, message, 0) }).map(drop)
+}
+
+fn take(socket: RawFd) -> io::Result<File> {
+    // SAFETY: the message and all that it refers to outlive the call; the descriptor is new, and owned once.
+    unsafe { Ok(File::from_raw_fd(with_descriptor(-1, |message| recvmsg(socket, message, 0))?)) }
+}
+
+/// Sends or receives one byte with a descriptor: what it is afterwards.
+fn with_descriptor(descriptor: RawFd, call: impl FnOnce(*mut Message) -> isize) -> io::Result<RawFd> {
+    let mut control = Control { bytes: 20, level: SOL_SOCKET, kind: SCM_RIGHTS, descriptor };
     let mut byte = 0u8;
     let mut part = [(&raw mut byte).cast::<c_void>(), ptr::without_provenance_mut(1)];
     let mut message = Message {
@@ -398,16 +430,10 @@ fn given(path: &str, size: usize, times: usize) -> io::Result<()> {
         control_bytes: size_of::<Control>(),
         flags: 0,
     };
-    // SAFETY: the message, its part and its control message outlive the calls; the descriptor is new, and owned once.
-    let received = unsafe {
-        let sent = sendmsg(one.as_raw_fd(), &raw const message, 0);
-        drop(file);
-        if sent != 1 || recvmsg(other.as_raw_fd(), &raw mut message, 0) != 1 {
-            return Err(io::Error::last_os_error());
-        }
-        File::from_raw_fd(control.descriptor)
-    };
-    reads(&received, size, times)
+    match call(&raw mut message) {
+        1 => Ok(control.descriptor),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 fn ring() -> io::Result<()> {

@@ -70,6 +70,13 @@ pub enum Event {
         files: Vec<(i32, Opened)>,
     },
     Called(Called),
+    /// A descriptor that no call of the thread has opened is an open file that another thread has too, under this descriptor:
+    /// they share its position. Without that it is not known whether it is.
+    Shared {
+        thread: i32,
+        descriptor: i32,
+        with: Option<(i32, i32)>,
+    },
     /// A page was touched where something is mapped, for the first time or once more.
     Touched {
         thread: i32,
@@ -543,7 +550,15 @@ impl Follower<'_> {
                 touches.opened(process, descriptor, opened);
             }
         }
+        // Not one that was opened, nor one that is looked at for its position.
+        let given = descriptor.filter(|&it| call.does != Does::Open && !self.listener.has_descriptor(thread, it));
+        let shared = given.zip(opened.as_ref()).and_then(|(it, opened)| self.shared(thread, it, opened));
+        // Where it is known, the call itself is at the position that they share.
+        let (before, after): (Vec<Event>, Vec<Event>) =
+            shared.into_iter().partition(|it| matches!(it, Event::Shared { with: Some(_), .. }));
+        before.into_iter().for_each(|it| self.tell(it));
         self.tell(Event::Called(Called { thread, call, arguments, result: Some(result), opened }));
+        after.into_iter().for_each(|it| self.tell(it));
         let Some(touches) = &mut self.touches else { return };
         let advises = match call.does {
             Does::Map => touches.mapped((thread, process), &arguments, result),
@@ -564,9 +579,38 @@ impl Follower<'_> {
         for descriptor in received::descriptors(thread, given, &arguments, result) {
             let mut opened = Opened::of(thread, descriptor);
             opened.iter_mut().for_each(|it| self.look(thread, descriptor, it));
+            let shared = opened.as_ref().and_then(|it| self.shared(thread, descriptor, it));
             let result = Some(i64::from(descriptor));
             self.tell(Event::Called(Called { thread, call, arguments, result, opened }));
+            shared.into_iter().for_each(|it| self.tell(it));
         }
+    }
+
+    /// Whether a followed process has an open file that a thread, stopped, was given.
+    fn shared(&self, thread: i32, descriptor: i32, opened: &Opened) -> Option<Event> {
+        if !opened.is_file {
+            return None;
+        }
+        let process = self.tasks.get(&thread)?.process;
+        let of_processes: BTreeMap<i32, i32> =
+            self.tasks.iter().map(|(&thread, task)| (task.process, thread)).collect();
+        for (of, other) in of_processes {
+            for found in opened::descriptors(other).filter(|&it| (of, it) != (process, descriptor)) {
+                match is_same_file((thread, descriptor), (other, found)) {
+                    Some(true) => return Some(Event::Shared { thread, descriptor, with: Some((other, found)) }),
+                    Some(false) => {}
+                    // Nor is it of any other, so those of the same file may be.
+                    None => {
+                        let is_of_it = |it: &Opened| (it.device, it.inode) == (opened.device, opened.inode);
+                        let may_be = Opened::of(other, found).is_some_and(|it| is_of_it(&it));
+                        if may_be {
+                            return Some(Event::Shared { thread, descriptor, with: None });
+                        }
+                    }
+                }
+            }
+        }
+        None
     }
 
     fn tell_of_child(&mut self, parent: i32, is_process: bool) {
@@ -653,7 +697,23 @@ fn is_go(thread: i32) -> io::Result<bool> {
 /// Whether two threads have one table of descriptors (kcmp(2), KCMP_FILES); unknown where the kernel has no kcmp.
 fn shares_files(one: i32, other: i32) -> Option<bool> {
     const FILES: libc::c_int = 2;
+    is_same(FILES, (one, 0), (other, 0)).ok()
+}
+
+/// Whether descriptors of two threads are of one open file (kcmp(2), KCMP_FILE); unknown where the kernel has no kcmp.
+fn is_same_file(one: (i32, i32), other: (i32, i32)) -> Option<bool> {
+    const FILE: libc::c_int = 0;
+    match is_same(FILE, one, other) {
+        Ok(is_same) => Some(is_same),
+        // It was closed meanwhile, or the process ended.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EBADF | libc::ESRCH)) => Some(false),
+        Err(_) => None,
+    }
+}
+
+fn is_same(kind: libc::c_int, one: (i32, i32), other: (i32, i32)) -> io::Result<bool> {
+    let [of_one, of_other] = [one.1, other.1].map(|it| it as libc::c_ulong);
     // SAFETY: the call touches no memory.
-    let order = unsafe { libc::syscall(libc::SYS_kcmp, one, other, FILES, 0, 0) };
-    (order >= 0).then_some(order == 0)
+    let order = unsafe { libc::syscall(libc::SYS_kcmp, one.0, other.0, kind, of_one, of_other) };
+    if order >= 0 { Ok(order == 0) } else { Err(io::Error::last_os_error()) }
 }

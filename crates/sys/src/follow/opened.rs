@@ -73,10 +73,14 @@ impl Opened {
 
     /// All that a thread has open.
     pub(super) fn all(thread: i32) -> Vec<(i32, Opened)> {
-        let Ok(entries) = fs::read_dir(format!("/proc/{thread}/fd")) else { return Vec::new() };
-        let descriptors = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        descriptors.filter_map(|it| Some((it, Opened::of(thread, it)?))).collect()
+        descriptors(thread).filter_map(|it| Some((it, Opened::of(thread, it)?))).collect()
     }
+}
+
+/// Of a thread; none where it is gone.
+pub(super) fn descriptors(thread: i32) -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir(format!("/proc/{thread}/fd")).into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
 /// `pos:` is decimal, `flags:` octal (proc_pid_fdinfo(5)).

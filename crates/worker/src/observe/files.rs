@@ -22,6 +22,8 @@ pub(super) struct OpenFile {
     advice: Option<Advice>,
     reads_and_writes: bool,
     appends: bool,
+    /// Others may move its position unseen: it is known where it was looked up.
+    moves_unseen: bool,
 }
 
 /// An open file, by the order of their openings.
@@ -44,8 +46,13 @@ pub(super) struct Delivered {
 }
 
 impl OpenFile {
-    /// lseek(2) moved the position, or it was looked up.
+    /// lseek(2) moved the position.
     pub(super) fn seek(&mut self, position: u64) {
+        self.position = Some(position).filter(|_| !self.moves_unseen);
+    }
+
+    /// The position was looked up.
+    pub(super) fn found_at(&mut self, position: u64) {
         self.position = Some(position);
     }
 
@@ -68,7 +75,7 @@ impl OpenFile {
         let sequential = seen.map(|it| it == self.ended);
         self.ended = began.saturating_add(read.delivered);
         if read.at == At::Position {
-            self.position = seen.map(|_| self.ended);
+            self.position = seen.map(|_| self.ended).filter(|_| !self.moves_unseen);
         }
         let span = Span { offset: began, bytes: read.delivered };
         Delivered { span, asked_bytes: read.asked.unwrap_or(read.delivered), sequential }
@@ -119,7 +126,17 @@ impl Files {
         });
         let [direct, appends] = [libc::O_DIRECT, libc::O_APPEND].map(|it| opened.flags & it != 0);
         let (reads_and_writes, position, ended) = (opened.reads_and_writes(), Some(position), position);
-        self.open.push(OpenFile { file, position, ended, direct, advice: None, reads_and_writes, appends });
+        let moves_unseen = false;
+        self.open.push(OpenFile {
+            file,
+            position,
+            ended,
+            direct,
+            advice: None,
+            reads_and_writes,
+            appends,
+            moves_unseen,
+        });
         Some(OpenId(self.open.len() - 1))
     }
 
@@ -159,7 +176,15 @@ impl Files {
 
     /// Whether its position follows from its reads and seeks.
     pub(super) fn has_position(&self, open: OpenId) -> bool {
-        !self.open[open.0].reads_and_writes
+        let of = &self.open[open.0];
+        !of.reads_and_writes && !of.moves_unseen
+    }
+
+    /// Of the open files of a file it is not known which are one.
+    pub(super) fn confuse(&mut self, file: FileId) {
+        for open in self.open.iter_mut().filter(|it| it.file == file) {
+            (open.position, open.moves_unseen) = (None, true);
+        }
     }
 
     /// Whether this open file is of the file that was found.

@@ -62,6 +62,7 @@ impl<S: Sink> Listener for Model<S> {
                 self.execute(thread, path, runs_as_other, files);
             }
             Event::Called(called) => self.call(&called),
+            Event::Shared { thread, descriptor, with } => self.share((thread, descriptor), with),
             Event::Touched { thread, address } => self.touch(thread, address),
             Event::Ended { thread } => self.end(thread),
             Event::Foreign { .. } => self.miss("a program of another architecture ran, whose calls cannot be decoded"),
@@ -233,14 +234,33 @@ impl<S: Sink> Model<S> {
         let position = opened.position.saturating_sub(moved);
         if let Some(known) = known {
             // Meanwhile another thread may have opened another file under the same number.
-            let looked_up = known.filter(|&it| is_at_position && self.files.is_of(it, opened));
-            looked_up.into_iter().for_each(|it| self.files.of(it).seek(position));
+            let is_looked_up = |it: &OpenId| !self.files.has_position(*it) && self.files.is_of(*it, opened);
+            let looked_up = known.filter(|it| is_at_position && is_looked_up(it));
+            looked_up.into_iter().for_each(|it| self.files.of(it).found_at(position));
             return known;
         }
         self.tasks.table(called.thread)?;
         let found = self.files.open(opened, position, &mut self.sink);
         self.tasks.set(called.thread, descriptor, found);
         found
+    }
+
+    /// A descriptor that a thread was given is an open file that another has too.
+    fn share(&mut self, (thread, descriptor): (i32, i32), with: Option<(i32, i32)>) {
+        // Nothing where the call that shows it is still to come.
+        let given = self.known(thread, descriptor).flatten();
+        let file = given.map(|it| self.files.of(it).file);
+        let Some((other, of_other)) = with else {
+            return file.into_iter().for_each(|it| self.files.confuse(it));
+        };
+        match self.known(other, of_other) {
+            // It may be another one since.
+            Some(Some(open)) if file.is_none_or(|it| it == self.files.of(open).file) => {
+                self.tasks.set(thread, descriptor, Some(open));
+            }
+            None if given.is_some() => self.tasks.set(other, of_other, given),
+            _ => {}
+        }
     }
 
     /// A write at the position of a file.

@@ -640,6 +640,56 @@ fn a_descriptor_that_another_process_gave_is_read_where_it_was() {
     assert_eq!(model.0.sink.marks, []);
 }
 
+/// What two processes read by turns of one open file that the second one was given.
+fn given(with: Option<(i32, i32)>) -> TestModel<Kept> {
+    let mut model = TestModel::to(Kept::default());
+    model.0.receive(Event::Began { thread: 11, process: 11, parent: Some(10), shares_files: false });
+    model.open(10, 3, 7);
+    model.call(10, "read", &[3, 0, 100], 100);
+    model.call_with(11, "recvmsg", &[5, 0x7fff_0000], 6, Some(Opened { position: 100, ..a_file(7) }));
+    model.0.receive(Event::Shared { thread: 11, descriptor: 6, with });
+    model.call(11, "read", &[6, 0, 30], 30);
+    model.call(10, "read", &[3, 0, 100], 100);
+    model
+}
+
+#[test]
+fn who_gives_a_descriptor_to_another_process_shares_its_position_with_it() {
+    assert_eq!(offsets(&given(Some((10, 3)))), [0, 100, 130].map(Some));
+    // Nobody saw that one being opened; then what is read through it is where the other ended.
+    let mut model = given(Some((10, 4)));
+    model.call(10, "read", &[4, 0, 100], 100);
+    assert_eq!(offsets(&model), [0, 100, 100, 130].map(Some));
+    // The same where the first call that reads through it shows that it was given.
+    let mut model = TestModel::to(Kept::default());
+    model.0.receive(Event::Began { thread: 11, process: 11, parent: Some(10), shares_files: false });
+    model.open(10, 3, 7);
+    model.0.receive(Event::Shared { thread: 11, descriptor: 6, with: Some((10, 3)) });
+    model.call_with(11, "read", &[6, 0, 30], 30, Some(Opened { position: 30, ..a_file(7) }));
+    model.call(10, "read", &[3, 0, 100], 100);
+    assert_eq!(offsets(&model), [0, 30].map(Some));
+    // Of another file meanwhile.
+    let mut model = given(None);
+    model.open(10, 3, 8);
+    model.call_with(11, "recvmsg", &[5, 0x7fff_0000], 6, Some(Opened { position: 50, ..a_file(7) }));
+    model.0.receive(Event::Shared { thread: 11, descriptor: 6, with: Some((10, 3)) });
+    model.call(11, "read", &[6, 0, 30], 30);
+    assert_eq!(offsets(&model).last(), Some(&Some(50)));
+}
+
+#[test]
+fn where_it_is_not_known_who_shares_a_position_only_reads_after_which_it_was_looked_up_have_an_offset() {
+    let mut model = given(None);
+    assert_eq!(offsets(&model), [Some(0), None, None]);
+    assert!(!model.0.has_position(10, 3) && !model.0.has_position(11, 6));
+    model.call(10, "lseek", &[3, 0, 0], 0);
+    model.call(10, "read", &[3, 0, 100], 100);
+    model.call(10, "pread64", &[3, 0, 100, 70], 100);
+    model.call_with(10, "read", &[3, 0, 100], 100, Some(Opened { position: 400, ..a_file(7) }));
+    model.call(11, "read", &[6, 0, 100], 100);
+    assert_eq!(offsets(&model)[3..], [None, Some(70), Some(300), None]);
+}
+
 #[test]
 fn no_calls_in_any_order_can_make_it_fail() {
     let (mut inputs, mut failed) = (0, Vec::new());
@@ -674,6 +724,10 @@ fn any_calls(random: &mut Random) -> usize {
             0 => model.0.receive(Event::Began { thread, process: 10, parent: Some(10), shares_files: odd }),
             1 => model.0.receive(Event::Began { thread, process: thread, parent: Some(10), shares_files: odd }),
             4 => model.0.receive(Event::Touched { thread, address: arguments[0] }),
+            5 => {
+                let with = odd.then_some((thread - 1, arguments[0] as i32));
+                model.0.receive(Event::Shared { thread, descriptor: result as i32, with });
+            }
             2 if thread != 10 => model.0.receive(Event::Ended { thread }),
             3 => model.0.receive(Event::Executed {
                 thread,
