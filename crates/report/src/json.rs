@@ -66,6 +66,9 @@ fn say_findings(record: &Record, findings: &Findings, value: &mut Value) {
         put(value, "reason", it.reason.as_ref().map(reason));
         put(value, "warnings", texts(&it.warnings, caution));
         put(value, "because", because(it.explanation.as_ref()));
+        if let Some(why) = it.confirmed.as_ref().and_then(|it| it.rounds_came_free.as_ref()) {
+            put(&mut value["confirmed"], "rounds_came_free", Some(reason(why)));
+        }
     }
     for (it, value) in each(&findings.claims, value, "claims") {
         say_claim(it, value);

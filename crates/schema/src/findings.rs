@@ -455,6 +455,9 @@ pub struct Confirmed {
     /// What the rounds had said.
     pub rounds_speedup: Option<Estimate>,
     pub rounds_verdict: Verdict,
+    /// Why that would be another answer without what an I/O throttle let through free.
+    #[serde(default, rename = "rounds_came_free_data", skip_serializing_if = "Option::is_none")]
+    pub rounds_came_free: Option<Reason>,
 }
 
 /// One arm with one consume, over all its conditions. Shares are of the passes' time.

@@ -361,7 +361,11 @@ impl<'a> Question<'a> {
         };
         let forks = || self.depends_on_fork(run, here, Some((there, estimate.median)));
         let came_free = || {
-            let of_one = compared.iter().flatten().find_map(throttle::reason_of);
+            let of_passes = match answer_of {
+                AnswerOf::Job => throttle::reason_of,
+                _ => throttle::reason_of_rounds,
+            };
+            let of_one = compared.iter().flatten().find_map(of_passes);
             of_one.cloned().or_else(|| {
                 let cells = [there.arm, here.arm];
                 let alone = || throttle::held_to(run, cells, cells.map(|it| throttle::rate(run, it)));

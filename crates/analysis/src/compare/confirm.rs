@@ -81,6 +81,7 @@ pub(crate) fn confirm(run: &Run, arms: [&Cell; 2], finding: &mut Comparison, dep
         verdict,
         rounds_speedup: rounds.0,
         rounds_verdict: rounds.1,
+        rounds_came_free: None,
     });
 }
 

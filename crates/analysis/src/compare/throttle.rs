@@ -114,19 +114,36 @@ pub(crate) fn scaled(estimate: Estimate, by: f64) -> Estimate {
 /// about 100 come free, and `pread` was 1.63 times as fast as `direct` of which the throttle let through fewer.
 pub(crate) fn leave_open_what_came_free(run: &Run, [baseline, arm]: [&Cell; 2], finding: &mut Comparison) {
     let Some(rounds) = finding.speedup.filter(|_| finding.bounds().is_some()) else { return };
-    let job = finding.confirmed.as_ref().filter(|_| finding.answer_of.is_confirmed());
-    let (speedup, pairs, rates) = match job.zip(confirm::job_of(run.record, finding)) {
-        Some((said, job)) => (said.speedup, said.pairs, [baseline, arm].map(|it| rate_of_job(run, it, job))),
-        None => (rounds, finding.pairs, [baseline, arm].map(|it| rate(run, it))),
+    let cells = [baseline, arm];
+    let open = |rates: [Option<Rate>; 2], said: Verdict, speedup: Estimate, pairs: u32| {
+        let (by, reason) = held_to(run, cells, rates)?;
+        let stands = said.is_decided() && verdict(Some(scaled(speedup, by)), pairs) == Ok(said);
+        (!stands).then_some(reason)
     };
-    let Some((by, reason)) = held_to(run, [baseline, arm], rates) else { return };
-    let stands = finding.verdict.is_decided() && verdict(Some(scaled(speedup, by)), pairs) == Ok(finding.verdict);
-    if !stands {
-        (finding.verdict, finding.reason) = (Verdict::Undecided, Some(reason));
+    let of_rounds = cells.map(|it| rate(run, it));
+    let job = confirm::job_of(run.record, finding).filter(|_| finding.answer_of.is_confirmed());
+    let why = match finding.confirmed.as_mut().zip(job) {
+        Some((said, job)) => {
+            said.rounds_came_free =
+                said.rounds_speedup.and_then(|it| open(of_rounds, said.rounds_verdict, it, finding.pairs));
+            open(cells.map(|it| rate_of_job(run, it, job)), finding.verdict, said.speedup, said.pairs)
+        }
+        None => open(of_rounds, finding.verdict, rounds, finding.pairs),
+    };
+    if let Some(why) = why {
+        (finding.verdict, finding.reason) = (Verdict::Undecided, Some(why));
     }
 }
 
 /// Why a comparison is undecided, where that is what came free.
 pub(crate) fn reason_of(finding: &Comparison) -> Option<&Reason> {
     finding.reason.as_ref().filter(|it| matches!(it, Reason::ThrottleExceeded { .. }))
+}
+
+/// The same of its rounds, whatever answers.
+pub(crate) fn reason_of_rounds(finding: &Comparison) -> Option<&Reason> {
+    match &finding.confirmed {
+        Some(job) if finding.answer_of.is_confirmed() => job.rounds_came_free.as_ref(),
+        _ => reason_of(finding),
+    }
 }

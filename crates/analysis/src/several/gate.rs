@@ -145,7 +145,7 @@ impl CellOfRun {
             versus: comparison.map(|it| it.baseline.clone()),
             speedup,
             size: cell.map(|it| PassSize::of(it.does())),
-            came_free: comparison.and_then(throttle::reason_of).cloned(),
+            came_free: comparison.and_then(throttle::reason_of_rounds).cloned(),
             // Of every cell: a baseline has no comparison of its own.
             too_small: cell.and_then(|cell| {
                 let both = [Some(cell.id.cell), comparison.map(|it| it.baseline_cell)];

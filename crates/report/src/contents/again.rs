@@ -34,10 +34,10 @@ impl<'a> MeasuredAgain<'a> {
             };
             again.with_ratio.push((it, job));
             let count = match it.answer_of {
-                AnswerOf::RoundsAndJob => &mut again.held,
-                // What the job decided may be no more than noise; then it is open.
+                // What was decided may be no more than noise, or come free of an I/O throttle; then it is open.
+                AnswerOf::RoundsAndJob if it.verdict.is_decided() => &mut again.held,
                 AnswerOf::Job if it.verdict.is_decided() => &mut again.replaced,
-                AnswerOf::Job | AnswerOf::Neither => &mut again.open,
+                AnswerOf::RoundsAndJob | AnswerOf::Job | AnswerOf::Neither => &mut again.open,
                 AnswerOf::RoundsUnconfirmed if job.verdict.is_decided() => &mut again.left_aside,
                 AnswerOf::RoundsUnconfirmed | AnswerOf::Rounds => &mut again.without_answer,
             };

@@ -479,7 +479,8 @@ fn how_many_reads_answer_at_the_size_of_the_job_is_said_beside_those_of_the_roun
     let (speedup, verdict) = (comparison.speedup.unwrap(), comparison.verdict);
     let (rounds_speedup, rounds_verdict) = (comparison.speedup, verdict);
     let (bytes, ops, pairs) = (1 << 30, 12_345, 5);
-    comparison.confirmed = Some(Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict });
+    comparison.confirmed =
+        Some(Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict, rounds_came_free: None });
     let text = first_screen(&run);
     assert!(text.contains("size of the job (†) makes 12,345"), "{text}");
 }
@@ -630,6 +631,7 @@ fn what_was_measured_again_is_counted_by_what_came_of_it() {
         verdict: it.verdict,
         rounds_speedup: it.speedup,
         rounds_verdict: it.verdict,
+        rounds_came_free: None,
     };
     let again = run.findings.comparisons.iter_mut().filter(|it| it.speedup.is_some()).take(2);
     // What the job decided is within the noise of the state.
@@ -641,6 +643,12 @@ fn what_was_measured_again_is_counted_by_what_came_of_it() {
     assert!(text.contains("0 confirmed, 1 replaced by the new answer, 1 now undecided, 0 without an answer"), "{text}");
     let text = first_screen(&run);
     assert!(text.contains("2 answers were measured again, in passes as long as time allowed"));
+    // Both decided the same, which an I/O throttle leaves open.
+    for it in run.findings.comparisons.iter_mut().filter(|it| it.confirmed.is_some()) {
+        (it.answer_of, it.verdict) = (AnswerOf::RoundsAndJob, Verdict::Undecided);
+    }
+    let text = squeezed(&report::markdown(&run.record, &run.findings));
+    assert!(text.contains("0 confirmed, 0 replaced by the new answer, 2 now undecided, 0 without an answer"), "{text}");
 }
 
 #[test]
@@ -651,7 +659,8 @@ fn what_was_measured_again_without_an_answer_is_counted_on_the_first_screen_too(
     let (speedup, verdict) = (held.speedup.unwrap(), held.verdict);
     let (rounds_speedup, rounds_verdict) = (held.speedup, verdict);
     let (bytes, ops, pairs) = (1 << 30, 1 << 14, 5);
-    held.confirmed = Some(Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict });
+    held.confirmed =
+        Some(Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict, rounds_came_free: None });
     held.answer_of = AnswerOf::RoundsAndJob;
     failed.answer_of = AnswerOf::RoundsUnconfirmed;
     failed.warnings.push(Caution::JobFailed { pairs: 1, least: 5, invalid: None });
@@ -679,7 +688,16 @@ fn an_answer_that_the_job_contradicts_and_whose_processes_differ_is_not_one_with
         let it = run.findings.comparisons.iter_mut().find(|it| it.verdict == Verdict::Faster).unwrap();
         let (speedup, rounds_speedup, rounds_verdict) = (it.speedup.unwrap().inverse(), it.speedup, it.verdict);
         let (bytes, ops, pairs) = (1 << 30, 1 << 14, 5);
-        it.confirmed = Some(Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict });
+        it.confirmed = Some(Confirmed {
+            bytes,
+            ops,
+            speedup,
+            pairs,
+            verdict,
+            rounds_speedup,
+            rounds_verdict,
+            rounds_came_free: None,
+        });
         it.answer_of = AnswerOf::RoundsUnconfirmed;
         squeezed(&report::markdown(&run.record, &run.findings))
     };

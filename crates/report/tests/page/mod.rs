@@ -580,7 +580,8 @@ fn beside_an_interval_of_the_job_stand_its_pairs_and_not_the_rounds() {
     let speedup = Estimate { median: 0.8, ci_low: 0.7, ci_high: 0.9 };
     let (rounds_speedup, rounds_verdict) = (it.speedup, it.verdict);
     let (bytes, ops, pairs, verdict) = (1 << 20, 16, 77, Verdict::Slower);
-    it.confirmed = Some(Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict });
+    it.confirmed =
+        Some(Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict, rounds_came_free: None });
     let of_rounds = counts(&run);
     let it = run.findings.comparisons.iter_mut().find(|it| it.speedup.is_some()).unwrap();
     (it.answer_of, it.speedup, it.verdict) = (AnswerOf::Job, Some(speedup), verdict);

@@ -432,7 +432,7 @@ makes! {
             system_ns_per_fault,
         }
         Refill { id, fill, elapsed_ns, filled_bytes, condition, arm, now_arm, now_ns_per_op, then_ns_per_op, ops, passes }
-        Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict }
+        Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict, rounds_came_free }
         MapLine {
             id, condition, winner, winner_cell, ties, tie_cells, not_told_apart, not_told_apart_cells, same_work,
             same_work_cells, compared_cells, margin, verdict, answer_of, says, explanation,
