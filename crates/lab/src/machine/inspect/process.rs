@@ -507,9 +507,9 @@ impl Meanwhile<'_> {
         };
         let before = self.before.get(key).map_or(&[][..], Vec::as_slice);
         let cached_more_bytes: Reading<i64, Unlooked> = match (self.cached.get(key), residency) {
-            (None, _) => Reading::unavailable(Unlooked::MappedMeanwhile),
+            (None, _) if before.is_empty() => Reading::unavailable(Unlooked::MappedMeanwhile),
             (_, Reading::Unavailable { unavailable }) => Reading::unavailable(unavailable.clone()),
-            (Some(Reading::Unavailable { .. }), _) => Reading::unavailable(Unlooked::NotAskedBefore),
+            (None | Some(Reading::Unavailable { .. }), _) => Reading::unavailable(Unlooked::NotAskedBefore),
             (Some(Reading::Value(before)), Reading::Value(now)) => {
                 Reading::Value(more(now.resident * sys::page_bytes(), *before))
             }
