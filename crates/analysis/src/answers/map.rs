@@ -282,7 +282,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
         let says = LineAnswer::NotAtJob { arm, baseline: name, speedup, not_measured: names(run, &ahead) };
         return MapAnswer { answer_of: AnswerOf::Neither, ..MapAnswer::open(Verdict::Undecided, says) };
     }
-    let undecided: Vec<&Compared> = undecided.into_iter().filter(has_place).collect();
+    let (undecided, behind): (Vec<&Compared>, Vec<&Compared>) = undecided.into_iter().partition(has_place);
     let open: Vec<&Compared> = undecided.iter().copied().filter(|it| is_open(run, &it.finding)).collect();
     if let Some(promising) = best(&open) {
         let (reason, answer_of) = (promising.finding.reason.clone(), promising.finding.answer_of);
@@ -311,7 +311,12 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
             ..MapAnswer::open(Verdict::Undecided, says)
         };
     }
-    let Some(next) = closest(&same).or_else(|| closest(&undecided)).or_else(|| closest(&slower)) else {
+    // Of those that are behind, one of too few rounds may come closest.
+    let closest_behind = || match closest(&slower)? {
+        confirmed if confirmed.finding.answer_of.is_confirmed() => Some(confirmed),
+        it => best(&[&[it], &behind[..]].concat()),
+    };
+    let Some(next) = closest(&same).or_else(|| closest(&undecided)).or_else(closest_behind) else {
         let reason = compared.iter().find_map(|it| it.finding.reason.clone());
         return MapAnswer::open(Verdict::Undecided, LineAnswer::Undecided { reason });
     };

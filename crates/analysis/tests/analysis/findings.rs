@@ -6,6 +6,7 @@ use schema::{
     Condition, Reading, State,
     condition::Storage,
     findings::{AnswerOf, MapLine, Status, Verdict},
+    gate::NotJudgedCause,
     line::{LineAnswer, LineSays},
     reason::{Limit, Noisy, Reason, Unseen},
     record::{ColdPass, Confirmation, Outcome},
@@ -445,6 +446,13 @@ fn what_came_free_in_the_rounds_does_not_open_what_long_passes_confirm() {
     });
     let confirmed = lab.analyze().comparisons.remove(0);
     assert_eq!((confirmed.verdict, confirmed.answer_of), (Verdict::Faster, AnswerOf::RoundsAndJob));
+    // What is held against another run are the rounds.
+    let rounds = confirmed.confirmed.and_then(|it| it.rounds_came_free);
+    assert!(matches!(rounds, Some(Reason::ThrottleExceeded { .. })), "{rounds:?}");
+    let findings = lab.analyze();
+    let run = (&lab.record, &findings);
+    let gate = analysis::gate(&"pread slower 1%".parse().unwrap(), &[run], &[vec![run]]).unwrap();
+    assert!(matches!(gate.not_judged[0].cause, NotJudgedCause::ThrottleExceeded { .. }), "{gate:?}");
 }
 
 #[test]
@@ -1203,6 +1211,16 @@ fn a_job_that_was_measured_over_the_whole_file_is_no_small_window() {
         invalid: vec![],
     });
     assert!(!is_warned(&lab));
+}
+
+#[test]
+fn the_runner_up_is_the_closest_of_those_behind_however_few_rounds_it_has() {
+    let mut lab = Lab::duel(scan("64 KiB", State::Cached), ("pread", 100.0), ("mmap", 300.0));
+    let third = lab.cell(0, "uring");
+    lab.measure(third, 4, 200.0, |_, _| {});
+    let findings = lab.analyze();
+    let schema::line::LineAnswer::BaselineWins { next, times, .. } = &findings.map[0].says.answer else { panic!() };
+    assert_eq!((next.as_str(), times.round()), ("uring", 2.0));
 }
 
 #[test]
