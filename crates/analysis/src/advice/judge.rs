@@ -501,7 +501,7 @@ fn is_known(found: &Found, is_two_sided: bool) -> Result<(), Open> {
             (true, false) if (seen.read_bytes() as f64 / advised.pattern.bytes as f64 - 1.0).abs() > check::MOST => {
                 return Err((AdviceReason::OtherReach, Settles::Reason));
             }
-            (true, false) if advised.given && are_other_calls(seen, &advised.pattern) => {
+            (true, false) if advised.given && are_other_calls(seen, &advised.pattern, found.files()) => {
                 return Err((AdviceReason::OtherReach, Settles::Reason));
             }
             _ => {}
@@ -528,16 +528,18 @@ fn is_known(found: &Found, is_two_sided: bool) -> Result<(), Open> {
 }
 
 /// Of as many bytes as a trace has, in more or fewer calls, or in another order.
-fn are_other_calls(seen: &Access, pattern: &Pattern) -> bool {
+fn are_other_calls(seen: &Access, pattern: &Pattern, files: u64) -> bool {
     let (calls, accesses) = (seen.read_calls() as f64, pattern.accesses as f64);
     // Reads that only find the end of a file are no accesses.
     let at_ends = ENDS * seen.opens as f64;
     let is_other_number = calls < accesses * (1.0 - check::MOST) || calls > accesses * (1.0 + check::MOST) + at_ends;
     let is_other_order = || {
-        // What was seen is of each open file, and what a trace has of each thread: of one thread that is the same.
+        // What was seen is of each open file, and what a trace has of each thread: of one thread, and a file that is opened
+        // once, that is the same.
         let sequential = seen.calls.values().map(|it| it.sequential as f64).sum::<f64>();
         let unplaced = seen.calls.values().map(|it| it.unplaced as f64).sum::<f64>();
-        let is_told = pattern.threads <= 1 && pattern.accesses > FEW && unplaced == 0.0;
+        let is_once = seen.opens <= files;
+        let is_told = pattern.threads <= 1 && is_once && pattern.accesses > FEW && unplaced == 0.0;
         is_told && (sequential / calls.max(1.0) - pattern.in_order_share()).abs() > OTHER_ORDER
     };
     is_other_number || is_other_order()

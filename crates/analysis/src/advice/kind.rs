@@ -6,7 +6,7 @@ use schema::{
     advice::{Effort, How},
     advised::Pattern,
     arm::Options,
-    observation::Access,
+    observation::{Access, Calls},
 };
 
 use crate::commands::mechanism::{self, Ways};
@@ -123,6 +123,15 @@ const USUAL: f64 = 0.5;
 /// The method that reads at the file's own position.
 const AT_POSITION: &str = "read";
 
+/// Of the calls at the position, so many at offsets: a replay at the position sets it for each of these and once more after it,
+/// which no program does.
+const FEW_AT_OFFSETS: f64 = 0.1;
+
+/// Whether a call reads at the file's own position.
+pub(super) fn is_at_position(name: &str) -> bool {
+    matches!(name, "read" | "readv")
+}
+
 /// What a program was seen to do, as options of arms that do it.
 struct Seen {
     maps: bool,
@@ -131,7 +140,7 @@ struct Seen {
     populate: &'static str,
     /// Of a call on average; 0 without one.
     call_bytes: f64,
-    /// Most bytes are read at the position of the file.
+    /// Most bytes, and nearly all calls, are read at the position of the file.
     at_position: bool,
 }
 
@@ -166,8 +175,11 @@ impl Seen {
         };
         let sum = |all: u64, one: u64| all.saturating_add(one);
         let populated = access.mappings.iter().filter(|it| it.populate).map(|it| it.bytes).fold(0, sum);
-        let is_at_position = |name: &str| matches!(name, "read" | "readv");
-        let at_position = access.calls.iter().filter(|it| is_at_position(it.0)).map(|it| it.1.bytes).fold(0, sum);
+        let of_calls = |at_position: bool, of: fn(&Calls) -> u64| {
+            access.calls.iter().filter(|it| is_at_position(it.0) == at_position).map(|it| of(it.1)).fold(0, sum)
+        };
+        let [at_position, at_offsets] = [true, false].map(|it| of_calls(it, |it| it.bytes));
+        let [positioned, placed] = [true, false].map(|it| of_calls(it, |it| it.count) as f64);
         Seen {
             maps,
             direct: !maps && is_under(Access::DIRECT, Some(&access.opens_direct)),
@@ -178,7 +190,7 @@ impl Seen {
                 _ => "no",
             },
             call_bytes: access.read_bytes() as f64 / access.read_calls().max(1) as f64,
-            at_position: at_position > access.read_bytes().saturating_sub(at_position),
+            at_position: at_position > at_offsets && placed <= FEW_AT_OFFSETS * positioned,
         }
     }
 

@@ -8,7 +8,7 @@ use schema::{
     observation::Access,
 };
 
-use super::kind::{buffer_kib, is_advised, is_in_advance, is_plain, populates};
+use super::kind::{buffer_kib, is_advised, is_at_position, is_in_advance, is_plain, populates};
 
 /// What comes in is this many times what is touched.
 const MUCH_MORE: f64 = 4.0;
@@ -145,11 +145,13 @@ pub(crate) const RULES: &[Rule] = &[
         code: AdviceCode::R4,
         fires: |it| {
             let calls = &it.seen?.calls;
-            let positioned = calls.iter().filter(|(name, _)| matches!(name.as_str(), "read" | "readv")).map(|it| it.1);
+            let positioned = calls.iter().filter(|(name, _)| is_at_position(name)).map(|it| it.1);
+            let at_offsets: u64 = calls.iter().filter(|(name, _)| !is_at_position(name)).map(|it| it.1.count).sum();
             let (reads, in_order) = positioned.fold((0.0, 0.0), |sum, it| {
                 (sum.0 + it.count.saturating_sub(it.unplaced) as f64, sum.1 + it.sequential as f64)
             });
-            let jumps = reads - in_order;
+            // After a read at an offset the next one at the position begins elsewhere, and no position was set.
+            let jumps = reads - in_order - at_offsets as f64;
             (!it.maps() && jumps > MOSTLY * reads).then_some(AdviceReason::Seeks { reads, jumps })
         },
         proposes: |it, arm| !arm.maps() && is_plain(arm) && !is_in_advance(arm) && arm.method != it.recorded.method,
@@ -318,6 +320,11 @@ mod tests {
         assert_eq!(fired(&of("read", 900)), [AdviceCode::R4]);
         assert_eq!(fired(&of("read", 400)), []);
         assert_eq!(fired(&of("pread64", 900)), []);
+        let mut between = Access::default();
+        (0..1000).for_each(|_| between.count_call("pread64", 16, 16, false));
+        (0..1000).for_each(|_| between.count_call("read", 4096, 4096, false));
+        let between = Case { seen: Some(between), ..case("read", State::Cached, pattern(1000, 16_384, 1000, 0)) };
+        assert_eq!(fired(&between), [], "each read at an offset moves nothing");
     }
 
     #[test]

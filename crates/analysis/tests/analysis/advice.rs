@@ -747,6 +747,11 @@ fn a_trace_of_other_calls_of_as_many_bytes_is_of_another_run() {
     assert!(is_other(of(true, &calls(543, 4096, true))), "in order, and the trace lies anywhere");
     assert!(is_other(of(true, &calls(543 * 4, 1024, false))), "smaller ones");
     assert!(!is_other(of(false, &calls(543, 4096, true))), "it was recorded itself");
+    let twice = |it: &mut Access| {
+        it.opens = 2;
+        (0..543).for_each(|_| it.count_call("pread64", 4096, 4096, true));
+    };
+    assert!(!is_other(of(true, &twice)), "each of two descriptors is read in order, and the trace has them by turns");
     // Each opening ends with a read that finds the end.
     let opened = |it: &mut Access| {
         it.opens = 300;
