@@ -135,7 +135,7 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
         }
     }
     for it in &of.switched {
-        add("--switch", format!("{}: {}", it.line, words::switched(it)), Paint::Heading);
+        add("--switch", format!("{}: {}", it.line, words::switched(it, of.at_least)), Paint::Heading);
     }
     for it in of.also.iter().take(ALSO) {
         add("or", option(of, it), Paint::Good);

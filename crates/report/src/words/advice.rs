@@ -385,15 +385,17 @@ pub(crate) fn looks_at(consume: Consume) -> &'static str {
     }
 }
 
-/// A switch of the program's, and how it compares with what was predicted.
-pub(crate) fn switched(of: &Switched) -> String {
+/// A switch of the program's, and how it compares with what was predicted, `in_part` by a replay that is a part of what the
+/// program spends on its file.
+pub(crate) fn switched(of: &Switched, in_part: bool) -> String {
     let why = of.reason.as_ref().map(|it| format!(" ({})", reason(it))).unwrap_or_default();
     let Some(time) = of.ns.map(|it| number::duration_interval(&it)) else { return format!("not measured{why}") };
     let predicted = match (&of.like, &of.predicted) {
         (Some(like), Some(gain)) => {
             let most = of.predicted_at_most.as_ref().map(number::speedup_glued);
             let most = most.map(|it| format!(" to {it} by how much it looks at")).unwrap_or_default();
-            format!("predicted {}{most} ({})", number::speedup_glued(gain), short(like))
+            let part = if in_part { ", for less than half of what it spends on the file" } else { "" };
+            format!("predicted {}{most} ({}{part})", number::speedup_glued(gain), short(like))
         }
         (Some(like), None) => format!("nothing predicted of {}", short(like)),
         (None, _) => "nothing predicted, because no arm reaches the file as it was seen to".into(),

@@ -226,6 +226,7 @@ fn a_gain_that_is_the_least_has_no_interval_unless_it_was_measured() {
             shown.contains("program 80.2 ms -> 31.1 ms [") && shown.contains("program 80.2 ms -> at most 3"),
             "{shown}"
         );
+        assert!(shown.contains("for less than half of what it spends on the file)"), "{shown}");
     }
     run.findings.advice[0].grade = Some(Grade::C);
     assert!(!squeezed(&first(&run, 120)).contains("program 80.2 ms -> 31.1 ms ["));
