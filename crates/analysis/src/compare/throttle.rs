@@ -2,7 +2,7 @@
 //! that short passes measure what it saved up, and not the storage that the condition says.
 
 use schema::{
-    Workload,
+    Record, Workload,
     findings::{Comparison, Estimate, Verdict},
     protocol::Tally,
     reason::{Limit, Reason},
@@ -105,6 +105,18 @@ pub(crate) fn held_to(run: &Run, cells: [&Cell; 2], rates: [Option<Rate>; 2]) ->
     Some((share(rates[0]) / share(rates[1]), reason))
 }
 
+/// How many times its limit a cell got that is judged by its own time, and the reason to ask; nothing where it kept the limit.
+pub(crate) fn beyond(record: &Record, cell: usize) -> Option<(f64, Reason)> {
+    let run = Run::of(record, |it| std::ptr::eq(it, &record.cells[cell]));
+    let of = run.cells.first().filter(|it| it.own.storage.is_some())?;
+    held_to(&run, [of; 2], [rate(&run, of), None])
+}
+
+/// Whether two sides that got such shares of their limits differ by what came free.
+pub(crate) fn are_apart(shares: [f64; 2]) -> bool {
+    shares[0].max(shares[1]) > (1.0 + LEEWAY) * shares[0].min(shares[1])
+}
+
 pub(crate) fn scaled(estimate: Estimate, by: f64) -> Estimate {
     let Estimate { median, ci_low, ci_high } = estimate;
     Estimate { median: median * by, ci_low: ci_low * by, ci_high: ci_high * by }
@@ -115,10 +127,11 @@ pub(crate) fn scaled(estimate: Estimate, by: f64) -> Estimate {
 pub(crate) fn leave_open_what_came_free(run: &Run, [baseline, arm]: [&Cell; 2], finding: &mut Comparison) {
     let Some(rounds) = finding.speedup.filter(|_| finding.bounds().is_some()) else { return };
     let cells = [baseline, arm];
+    // Also what is undecided either way is the throttle's doing only where it would be decided without it.
     let open = |rates: [Option<Rate>; 2], said: Verdict, speedup: Estimate, pairs: u32| {
         let (by, reason) = held_to(run, cells, rates)?;
-        let stands = said.is_decided() && verdict(Some(scaled(speedup, by)), pairs) == Ok(said);
-        (!stands).then_some(reason)
+        let held = verdict(Some(scaled(speedup, by)), pairs).unwrap_or(Verdict::Undecided);
+        (held != said).then_some(reason)
     };
     let of_rounds = cells.map(|it| rate(run, it));
     let job = confirm::job_of(run.record, finding).filter(|_| finding.answer_of.is_confirmed());

@@ -18,7 +18,7 @@ use schema::{
 use super::runs;
 use crate::{
     compare::{confirm, throttle},
-    stats::{LEAST_RUNS, ratio_of_groups, ratio_of_medians},
+    stats::{LEAST_RUNS, SortedValues, ratio_of_groups, ratio_of_medians},
     verdict::LEAST_PAIRS,
 };
 
@@ -121,6 +121,8 @@ struct CellOfRun {
     too_small: Option<Reason>,
     /// Why what it is to its baseline is the throttle's doing.
     came_free: Option<Reason>,
+    /// How many times its own limit it got.
+    beyond: Option<(f64, Reason)>,
 }
 
 impl CellOfRun {
@@ -146,6 +148,7 @@ impl CellOfRun {
             speedup,
             size: cell.map(|it| PassSize::of(it.does())),
             came_free: comparison.and_then(throttle::reason_of_rounds).cloned(),
+            beyond: cell.and_then(|it| throttle::beyond(record, it.id.cell)),
             // Of every cell: a baseline has no comparison of its own.
             too_small: cell.and_then(|cell| {
                 let both = [Some(cell.id.cell), comparison.map(|it| it.baseline_cell)];
@@ -199,6 +202,11 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
         gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
         return;
     };
+    if let (Basis::Absolute { .. }, Some(reason)) = (basis, free_in_time(before, after)) {
+        let cause = NotJudgedCause::ThrottleExceeded { reason };
+        gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
+        return;
+    }
     gate.checked += 1;
     gate.other_sizes += u32::from(are_of_other_sizes(before, after));
     gate.absolute += u32::from(matches!(basis, Basis::Absolute { .. }));
@@ -223,6 +231,17 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
     if gate.largest.as_ref().is_none_or(|it| forbidden(speedup.median) > forbidden(it.speedup.median)) {
         gate.largest = Some(Change { id, run, arm, condition, label, speedup, basis });
     }
+}
+
+/// Why the times of two sides differ by what an I/O throttle let through free in one of them.
+fn free_in_time(before: &[CellOfRun], after: &[CellOfRun]) -> Option<Reason> {
+    let shares = [before, after].map(|side| {
+        let shares = side.iter().map(|it| it.beyond.as_ref().map_or(1.0, |it| it.0)).collect();
+        SortedValues::new(shares).map_or(1.0, |it| it.median())
+    });
+    let reasons = before.iter().chain(after).filter_map(|it| it.beyond.as_ref());
+    let most = reasons.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    throttle::are_apart(shares).then(|| most.1.clone())
 }
 
 /// Whether the planner made passes of one side far larger than those of the other: what a block costs may hang on that.

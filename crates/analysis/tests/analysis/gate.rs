@@ -4,7 +4,7 @@ use analysis::Analyzed;
 use schema::{
     Findings, Record, State,
     across::{Across, Differs, Fact},
-    gate::{Basis, BreachCause, Gate, NotJudgedCause, Presence, Threshold},
+    gate::{Basis, BreachCause, Gate, NotJudged, NotJudgedCause, Presence, Threshold},
     reason::Reason,
 };
 
@@ -367,6 +367,14 @@ fn a_cold_scan_of_few_read_ahead_windows_is_not_held_against_one_of_the_whole_fi
     assert!(gate.is_breached(), "both ask the same");
 }
 
+/// Its second arm is the baseline of its first.
+fn as_baseline(mut record: Record) -> Record {
+    for cell in &mut record.cells {
+        cell.baseline = cell.arm.method == "pread";
+    }
+    record
+}
+
 #[test]
 fn what_a_throttle_let_through_free_is_neither_judged_nor_a_breach() {
     let run = |id: &str, share: f64| {
@@ -382,6 +390,19 @@ fn what_a_throttle_let_through_free_is_neither_judged_nor_a_breach() {
     assert!(!free.is_breached() && report::gate_not_judged(&free)[0].contains("longer passes"), "{free:?}");
     let slower = gate("pread slower 10%", &run("whole", 1.0), &[&run("half", 0.5)]).unwrap();
     assert!(slower.is_breached(), "{slower:?}");
+    // A baseline is judged by its time.
+    let side = |share: f64| -> Vec<Record> {
+        ["a", "b", "c"].map(|id| run(&format!("{id}{share}"), share)).into_iter().map(as_baseline).collect()
+    };
+    let sides = [1.25, 0.95, 0.7].map(side);
+    let [over, held, slow] = [0, 1, 2].map(|at| sides[at].iter().collect::<Vec<&Record>>());
+    let free = gate_of_sides("pread slower 10%", &over, &[held.clone()]).unwrap();
+    assert!(
+        matches!(free.not_judged[..], [NotJudged { cause: NotJudgedCause::ThrottleExceeded { .. }, .. }]),
+        "{free:?}"
+    );
+    assert!(!free.is_breached());
+    assert!(gate_of_sides("pread slower 10%", &held, &[slow]).unwrap().is_breached());
 }
 
 #[test]
