@@ -45,7 +45,8 @@ pub fn count(amount: f64) -> String {
         return MISSING.into();
     }
     if amount.abs() >= 100.0 || amount.fract() == 0.0 {
-        separated(amount, 0)
+        // As everywhere: a half is rounded up, and not to the even neighbour.
+        separated(amount.round(), 0)
     } else {
         separated(amount, decimals(amount))
     }

@@ -69,10 +69,9 @@ pub fn reason(of: &Reason) -> String {
         ),
         Reason::WithinNoise { ratio, ci_low, ci_high, under, times: by } => format!(
             "the {} lies between {ci_low:.2} and {ci_high:.2}, not wholly beyond the noise floor: {} one arm measured \
-             twice differs by up to {}",
+             twice differs by up to {by:.2}x",
             if *ratio { "ratio" } else { "speedup" },
             under.iter().map(noisy).collect::<Vec<String>>().join(" and "),
-            times(*by)
         ),
         Reason::JobDoubts { blocks, rounds, job_blocks, job, pairs, least } => {
             let why = match pairs < least {

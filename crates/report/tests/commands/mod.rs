@@ -448,6 +448,12 @@ fn a_switch_that_does_nothing_is_said_to_do_nothing() {
     run.findings.mechanisms.iter_mut().for_each(|it| it.access = Some(reads.clone()));
     let text = squeezed(&first(&run, 80));
     assert!(text.contains("sequential; a difference in time has another cause"), "{text}");
+    // A third more of the same.
+    (0..350).for_each(|_| reads.count_call("read", 65_536, 65_536, true));
+    run.findings.mechanisms[1].access = Some(reads);
+    let text = squeezed(&first(&run, 80));
+    assert!(text.contains("A reads 64 MiB: ") && text.contains("B reads 86 MiB: "), "{text}");
+    assert!(text.contains("one of them does more of it") && !text.contains("another cause"), "{text}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schema::{
     Names, Reading, Record,
+    findings::MARGIN,
     mapped_runtime::MappedRuntime,
     observation::{
         Access, AccessDifference, Calls, Likeness, MappingCount, MechanismComparison, MechanismFinding, Observation,
@@ -109,11 +110,14 @@ fn held_against(
     match (versus.likeness, &versus.unknown) {
         (Likeness::Identical, _) => {
             let in_order = |it: &Access| it.mappings.is_empty() && it.calls.values().all(is_in_order);
-            let so = match in_order(one) && in_order(two) {
-                true => "a difference in time has another cause",
-                false => "where in it each reads was not compared",
+            let so = match (is_as_much(one, two), in_order(one) && in_order(two)) {
+                (false, _) => "one of them does more of it",
+                (true, true) => "a difference in time has another cause",
+                (true, false) => "where in it each reads was not compared",
             };
-            format!("each {}; {so}", brief(one))
+            let both = [one, two].map(brief);
+            let what = if both[0] == both[1] { format!("each {}", both[0]) } else { each(both) };
+            format!("{what}; {so}")
         }
         (Likeness::Different, _) => {
             let readers =
@@ -188,6 +192,15 @@ fn describe(access: &Access, seen: &Observation) -> String {
 }
 
 /// What matters, in a clause.
+/// Whether they read and map as much, in as many calls, as far as a time could show it.
+fn is_as_much(one: &Access, other: &Access) -> bool {
+    let amounts = [Access::read_bytes, Access::read_calls, Access::mapped_bytes];
+    amounts.iter().all(|of| {
+        let [one, other] = [one, other].map(|it| of(it) as f64);
+        one.max(other) <= (1.0 + MARGIN) * one.min(other)
+    })
+}
+
 fn brief(access: &Access) -> String {
     match (!access.mappings.is_empty(), !access.calls.is_empty()) {
         (true, true) => format!("{} and {}", of_mappings(access), of_calls(access)),
