@@ -302,6 +302,14 @@ pub enum AdviceReason {
         mappings: u64,
         files: u64,
     },
+    /// In memory: it may write to pages of its own mapping, of which each becomes a copy; a replay only reads.
+    WritesToCopies,
+    /// Of a page of a mapping the first touch is known alone, and beside the program's own work there is time for so many times more
+    /// calls than a replay by calls makes.
+    TouchedAgain {
+        arm: String,
+        times: f64,
+    },
     /// So many files are opened so often that this arm, whose replay maps each once, would map them as often.
     OpenedAgain {
         arm: String,

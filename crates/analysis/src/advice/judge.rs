@@ -39,6 +39,9 @@ const ALL: f64 = 0.98;
 const AGAIN: u64 = 4;
 /// Pages that are touched in a mapping, beside which it costs next to nothing to make it.
 const LARGE_MAPPING: u64 = 64;
+/// What a call for a page takes in memory, at least about that; and so many times the accesses are many.
+const CALL_NS: f64 = 500.0;
+const MANY_CALLS: f64 = 2.0;
 /// Of each page: more touches are those of several mappings.
 const TOUCHED_AGAIN: f64 = 1.5;
 /// Processors at work: above, threads or processes work at once; below, the program waits for something else than its pages.
@@ -252,7 +255,8 @@ fn as_option(of: &Advice) -> Option<AdviceOption> {
 fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, commands: &[CommandFinding]) -> Advice {
     let known = is_known(found, is_two_sided);
     // What the replay of a part of its accesses takes bounds nothing, and what takes longer than the program is no share of it.
-    let other = found.exceeds_user_time(commands).or_else(|| mapped_again(found));
+    let copies = || checked.and_then(|it| writes_to_copies(found, it));
+    let other = found.exceeds_user_time(commands).or_else(|| mapped_again(found)).or_else(copies);
     let is_no_part = other.is_some() || checked.is_some_and(Checked::takes_longer);
     let share = found.share().filter(|_| known.is_ok() && !is_no_part);
     // There is no more than that to gain.
@@ -557,6 +561,25 @@ fn mapped_again(found: &Found) -> Option<AdviceReason> {
     (is_again && !found.start.state.waits_for_device()).then_some(AdviceReason::MappedAgain { mappings, files })
 }
 
+/// In memory. The first store to a page of a private mapping copies it, which takes a fault of its own and more time than one that
+/// maps (mm/memory.c, `wp_page_copy`): with most of the faults beyond those of the replay, neither time nor count says what is left.
+fn writes_to_copies(found: &Found, checked: &Checked) -> Option<AdviceReason> {
+    let seen = found.seen(found.program.as_ref()?.now)?;
+    let is_writable = seen.mappings.iter().any(|it| it.writable && !it.shared && !it.executable);
+    let has_more = checked.part().is_some_and(|it| it < MOST_OF_IT);
+    let is_in_memory = !found.start.state.waits_for_device();
+    (is_in_memory && is_writable && has_more && found.recorded().maps()).then_some(AdviceReason::WritesToCopies)
+}
+
+/// In memory. How many times more calls than accesses would take as long as the program's own work, where a mapping leaves open
+/// whether that is to come back to pages.
+fn calls_for_own_work(found: &Found) -> Option<f64> {
+    let own_ns = found.program_ns()?.median - found.io_ns()?.median;
+    let times = own_ns / CALL_NS / found.advised.pattern.accesses.max(1) as f64;
+    let is_open = found.recorded().maps() && !found.start.state.waits_for_device();
+    (is_open && times > MANY_CALLS).then_some(times)
+}
+
 /// Why accesses may be missing that no count has.
 fn not_seen(rings: u64, incomplete: &[String]) -> Option<AdviceReason> {
     match (incomplete.first(), rings) {
@@ -783,6 +806,10 @@ fn untold(found: &Found, options: &[(AdviceOption, &Candidate)]) -> Vec<(String,
         () if is_beside.is_some() => is_beside.clone(),
         () if is_opened_again && of.arm.maps() && !found.recorded().maps() => {
             Some(AdviceReason::OpenedAgain { arm: option.to.clone(), opens, files })
+        }
+        // Whole files that are read are in a buffer.
+        () if !of.arm.maps() && of.code != AdviceCode::M3 => {
+            calls_for_own_work(found).map(|times| AdviceReason::TouchedAgain { arm: option.to.clone(), times })
         }
         () => None,
     };

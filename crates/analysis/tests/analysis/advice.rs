@@ -269,11 +269,47 @@ fn a_mapping_that_reads_ahead_in_vain_is_to_be_advised_otherwise() {
 }
 
 #[test]
+fn by_calls_a_program_may_come_back_to_pages_of_which_a_mapping_shows_the_first_touch_alone() {
+    let cached = |program_ms: f64| {
+        let replays = vec![("mmap", [0.0, 8.0]), ("pread", [0.0, 0.9])];
+        let plan = Plan { program: [0.0, program_ms], replays, states: vec![State::Cached], ..mapped_points() };
+        plan.lab().analyze().advice.remove(0)
+    };
+    assert_eq!((cached(8.4).verdict, cached(8.4).to.as_deref()), (AdviceVerdict::Switch, Some("native/pread")));
+    // In five milliseconds it may touch pages again and again, each time by a call then.
+    let open = cached(13.0);
+    assert_eq!(open.verdict, AdviceVerdict::Unknown);
+    assert!(
+        matches!(open.because[..], [AdviceReason::TouchedAgain { times, .. }] if times > 10.0),
+        "{:?}",
+        open.because
+    );
+}
+
+#[test]
+fn a_program_that_writes_to_copies_of_pages_is_not_what_a_replay_does_in_memory() {
+    let of = |writable: bool, shared: bool| {
+        let mut lab = Plan { states: vec![State::Cached], ..mapped_points() }.lab();
+        let commands: Vec<bool> = lab.record.cells.iter().map(|it| it.arm.is_command()).collect();
+        for sample in lab.record.samples.iter_mut().filter(|it| commands[it.cell]) {
+            sample.readings.insert("minor_faults".into(), Reading::Value(8900.0));
+        }
+        let mut access = Access { opens: 1, ..Access::default() };
+        access.count_mapping(&MappingCount { writable, shared, count: 1, bytes: GIB, ..MappingCount::default() });
+        lab.record.observations[0].seen = Reading::Value(observation(access));
+        lab.analyze().advice.remove(0).because
+    };
+    assert_eq!(of(true, false), [AdviceReason::WritesToCopies]);
+    assert!(!of(false, false).contains(&AdviceReason::WritesToCopies));
+    assert!(!of(true, true).contains(&AdviceReason::WritesToCopies), "stores to the file itself are no copies");
+}
+
+#[test]
 fn each_fill_has_its_advice_and_a_cold_start_is_held_against_the_sequential_one() {
     let plan = mapped_points();
     let mut lab = Lab::new();
     // In folios of one page a mapping takes longer than calls. It is measured first.
-    let small = Plan { fill: Some(Fill::Random), program: [0.0, 13.0], ..mapped_points() };
+    let small = Plan { fill: Some(Fill::Random), program: [0.0, 8.4], ..mapped_points() };
     let replays = vec![("mmap", [0.0, 8.0]), ("pread", [0.0, 0.9]), ("mmap+random", [0.0, 8.0])];
     small.commands(&mut lab, State::Cached, 1);
     small.replay(&mut lab, State::Cached, 1, (Consume::Touch, &replays));

@@ -129,6 +129,16 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             thousands(*mappings),
             count(*files, "file", "files")
         ),
+        AdviceReason::WritesToCopies => {
+            "the program may write to its own copies of pages of a private mapping, which takes it more page faults, and a replay \
+             only reads"
+                .into()
+        }
+        AdviceReason::TouchedAgain { arm, times: of_calls } => format!(
+            "of each page the first touch is known alone: if the program's own work is to come back to pages, {arm} makes up to {} \
+             as many calls as its replay",
+            times(*of_calls)
+        ),
         AdviceReason::OpenedAgain { arm, opens, files } => format!(
             "the program opens {} {} times and would map as often, and the replay of {arm} maps each file once",
             count(*files, "file", "files"),

@@ -577,6 +577,8 @@ makes! {
             RanOnce,
             OtherReach,
             MappedAgain { mappings, files },
+            WritesToCopies,
+            TouchedAgain { arm, times },
             OpenedAgain { arm, opens, files },
             SeveralThreads,
             WaitsElsewhere { busy },
