@@ -396,7 +396,7 @@ fn what_a_throttle_let_through_free_is_neither_judged_nor_a_breach() {
     };
     let sides = [1.25, 0.95, 0.7].map(side);
     let [over, held, slow] = [0, 1, 2].map(|at| sides[at].iter().collect::<Vec<&Record>>());
-    let free = gate_of_sides("pread slower 10%", &over, &[held.clone()]).unwrap();
+    let free = gate_of_sides("pread slower 10%", &over, std::slice::from_ref(&held)).unwrap();
     assert!(
         matches!(free.not_judged[..], [NotJudged { cause: NotJudgedCause::ThrottleExceeded { .. }, .. }]),
         "{free:?}"
