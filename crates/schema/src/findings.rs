@@ -416,6 +416,11 @@ impl AnswerOf {
 }
 
 impl Comparison {
+    /// Whether it has too few rounds for a verdict.
+    pub fn has_too_few_rounds(&self) -> bool {
+        matches!(self.reason, Some(Reason::TooFewRounds { .. }))
+    }
+
     /// As `AnswerOf::is_unconfirmed`.
     pub fn is_unconfirmed(&self) -> bool {
         self.answer_of.is_unconfirmed(self.verdict.is_decided())

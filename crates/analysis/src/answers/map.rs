@@ -202,16 +202,11 @@ fn is_open(run: &Run, finding: &Comparison) -> bool {
         || noise::width(run, finding).is_some_and(|width| width > MARGIN)
 }
 
-/// Whether it has too few rounds for a verdict.
-fn has_too_few(finding: &Comparison) -> bool {
-    matches!(finding.reason, Some(Reason::TooFewRounds { .. }))
-}
-
 /// Whether an arm is behind by more than the margin, and by more than the noise floor of the state, also one that has too
 /// few rounds for a verdict: an arm that falls far behind is given no more of them.
 fn is_behind(run: &Run, finding: &Comparison) -> bool {
     let edge = noise::width(run, finding).map_or(MARGIN, |width| width.max(MARGIN));
-    let of_few = || finding.speedup.filter(|_| has_too_few(finding)).map(|it| it.ci_high);
+    let of_few = || finding.speedup.filter(|_| finding.has_too_few_rounds()).map(|it| it.ci_high);
     let most = finding.bounds().map(|[_, most]| most).or_else(of_few);
     most.is_some_and(|most| most < 1.0 / (1.0 + edge))
 }
@@ -286,7 +281,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
     let open: Vec<&Compared> = undecided.iter().copied().filter(|it| is_open(run, &it.finding)).collect();
     if let Some(promising) = best(&open) {
         let (reason, answer_of) = (promising.finding.reason.clone(), promising.finding.answer_of);
-        if reason.is_some() && has_too_few(&promising.finding) {
+        if reason.is_some() && promising.finding.has_too_few_rounds() {
             let says = LineAnswer::Undecided { reason };
             return MapAnswer { answer_of, ..MapAnswer::open(Verdict::Undecided, says) };
         }

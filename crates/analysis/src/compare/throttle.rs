@@ -108,7 +108,7 @@ pub(crate) fn held_to(run: &Run, cells: [&Cell; 2], rates: [Option<Rate>; 2]) ->
 /// How many times its limit a cell got that is judged by its own time, and the reason to ask; nothing where it kept the limit.
 pub(crate) fn beyond(record: &Record, cell: usize) -> Option<(f64, Reason)> {
     let run = Run::of(record, |it| std::ptr::eq(it, &record.cells[cell]));
-    let of = run.cells.first().filter(|it| it.own.storage.is_some())?;
+    let of = run.cells.first()?;
     held_to(&run, [of; 2], [rate(&run, of), None])
 }
 

@@ -148,7 +148,7 @@ impl CellOfRun {
             speedup,
             size: cell.map(|it| PassSize::of(it.does())),
             came_free: comparison.and_then(throttle::reason_of_rounds).cloned(),
-            beyond: cell.and_then(|it| throttle::beyond(record, it.id.cell)),
+            beyond: cell.filter(|it| it.does().storage.is_some()).and_then(|it| throttle::beyond(record, it.id.cell)),
             // Of every cell: a baseline has no comparison of its own.
             too_small: cell.and_then(|cell| {
                 let both = [Some(cell.id.cell), comparison.map(|it| it.baseline_cell)];
@@ -171,22 +171,20 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
         gate.breaches.push(Breach { id, run, arm, condition, label, cause });
         return;
     }
-    if let Some(reason) = before.iter().chain(after).find_map(|it| it.came_free.clone()) {
-        let cause = NotJudgedCause::ThrottleExceeded { reason };
-        gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
-        return;
-    }
-    let too_small = || before.iter().chain(after).filter_map(|it| it.too_small.as_ref());
+    let all = || before.iter().chain(after);
+    let came_free = all().find_map(|it| it.came_free.clone()).map(|reason| NotJudgedCause::ThrottleExceeded { reason });
+    let too_small = || all().filter_map(|it| it.too_small.as_ref());
     let are_mixed = too_small().count() < before.len() + after.len();
-    if let Some(reason) = too_small().next().filter(|_| are_mixed).cloned() {
-        let cause = NotJudgedCause::TooSmall { reason };
+    let of_two_sizes =
+        too_small().next().filter(|_| are_mixed).map(|it| NotJudgedCause::TooSmall { reason: it.clone() });
+    if let Some(cause) = came_free.or(of_two_sizes) {
         gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
         return;
     }
     // A cell that lost its baseline fails, like one that is gone, however many runs could judge it by its time; one that had none
     // before is judged by that, if it can be.
     let [first, second] = [before, after].map(no_baseline);
-    let is_baseline = before.iter().chain(after).any(|it| it.baseline);
+    let is_baseline = all().any(|it| it.baseline);
     let change = change(before, after);
     let is_lost = first.is_none() && second.is_some();
     if !is_baseline && (is_lost || change.is_none() && first.is_some() != second.is_some()) {
@@ -195,18 +193,21 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
         gate.breaches.push(Breach { id, run, arm, condition, label, cause });
         return;
     }
-    let Some((speedup, basis)) = change else {
-        let reason = refused(before, after);
+    let too_few = || {
         let [first, second] = [before, after].map(|it| it.len() as u32);
-        let cause = NotJudgedCause::TooFewRuns { first, second, least: LEAST_RUNS as u32, reason };
-        gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
-        return;
+        NotJudgedCause::TooFewRuns { first, second, least: LEAST_RUNS as u32, reason: refused(before, after) }
     };
-    if let (Basis::Absolute { .. }, Some(reason)) = (basis, free_in_time(before, after)) {
-        let cause = NotJudgedCause::ThrottleExceeded { reason };
-        gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
-        return;
-    }
+    let judged = change.ok_or_else(too_few).and_then(|it| match free_in_time(before, after) {
+        Some(reason) if matches!(it.1, Basis::Absolute { .. }) => Err(NotJudgedCause::ThrottleExceeded { reason }),
+        _ => Ok(it),
+    });
+    let (speedup, basis) = match judged {
+        Ok(it) => it,
+        Err(cause) => {
+            gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
+            return;
+        }
+    };
     gate.checked += 1;
     gate.other_sizes += u32::from(are_of_other_sizes(before, after));
     gate.absolute += u32::from(matches!(basis, Basis::Absolute { .. }));

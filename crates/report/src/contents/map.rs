@@ -4,7 +4,6 @@
 use schema::{
     Condition, ConditionId, Findings, Labels, Names, Record, State,
     findings::{AnswerOf, Comparison, Estimate, MapLine, Verdict},
-    reason::Reason,
 };
 
 use crate::{
@@ -153,7 +152,9 @@ fn ahead_of(line: &MapLine, findings: &Findings) -> (Option<Estimate>, Option<St
         .filter(|other| line.is_made_of(other))
         // A winner is measured against those it beat, also of those with too few rounds: others would leave it open; without one,
         // the closest is what matters.
-        .filter(|other| line.verdict != Verdict::Faster || other.verdict == Verdict::Slower || has_too_few(other))
+        .filter(|other| {
+            line.verdict != Verdict::Faster || other.verdict == Verdict::Slower || other.has_too_few_rounds()
+        })
         // Where the job decides, the rounds of other arms do not.
         .filter(|other| line.answer_of != AnswerOf::Job || other.answer_of == AnswerOf::Job)
         .filter_map(|other| Some((other.speedup?, &other.arm)))
@@ -162,10 +163,6 @@ fn ahead_of(line: &MapLine, findings: &Findings) -> (Option<Estimate>, Option<St
         Some((speedup, arm)) => (Some(speedup.inverse()), Some(arm.clone())),
         None => (None, None),
     }
-}
-
-fn has_too_few(comparison: &Comparison) -> bool {
-    matches!(comparison.reason, Some(Reason::TooFewRounds { .. }))
 }
 
 /// The cell that the others of a condition are compared with.

@@ -191,7 +191,6 @@ fn describe(access: &Access, seen: &Observation) -> String {
     parts.into_iter().chain(more).collect::<Vec<_>>().join(" · ")
 }
 
-/// What matters, in a clause.
 /// Whether they read and map as much, in as many calls, as far as a time could show it.
 fn is_as_much(one: &Access, other: &Access) -> bool {
     let amounts = [Access::read_bytes, Access::read_calls, Access::mapped_bytes];
@@ -201,6 +200,7 @@ fn is_as_much(one: &Access, other: &Access) -> bool {
     })
 }
 
+/// What matters, in a clause.
 fn brief(access: &Access) -> String {
     match (!access.mappings.is_empty(), !access.calls.is_empty()) {
         (true, true) => format!("{} and {}", of_mappings(access), of_calls(access)),

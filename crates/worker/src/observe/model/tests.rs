@@ -656,7 +656,7 @@ fn given(with: Option<(i32, i32)>) -> TestModel<Kept> {
 #[test]
 fn who_gives_a_descriptor_to_another_process_shares_its_position_with_it() {
     assert_eq!(offsets(&given(Some((10, 3)))), [0, 100, 130].map(Some));
-    // Nobody saw that one being opened; then what is read through it is where the other ended.
+    // The opening of that one was not seen; what is read through it then begins where the other ended.
     let mut model = given(Some((10, 4)));
     model.call(10, "read", &[4, 0, 100], 100);
     assert_eq!(offsets(&model), [0, 100, 100, 130].map(Some));
