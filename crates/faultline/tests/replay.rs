@@ -144,6 +144,33 @@ fn a_replay_of_a_file_whose_pages_are_not_all_known_is_warned_of_once() {
 }
 
 #[test]
+fn what_was_read_in_two_threads_at_once_is_replayed_so() {
+    let threads_of = |threads: &[u32]| {
+        let sandbox = Sandbox::new();
+        let path = sandbox.file("a", BYTES);
+        let file = TracedFile { path: path.clone(), ..TracedFile::default() };
+        let header = Header::new("test", vec![file], LeftOut::default());
+        let mut writer = Writer::new(Vec::new(), &header).unwrap();
+        for (at, &thread) in threads.iter().enumerate() {
+            writer.push(Access { thread, ..Access::call(0, at as u64 * 4096, 4096) }).unwrap();
+        }
+        let trace = sandbox.write("t.trace", writer.finish().unwrap());
+        let run =
+            ["run", &path, "--trace", &trace, "--state=cached", "--method=pread,mmap", "--rounds=2", "--budget=20s"];
+        sandbox.run(&run).expect(3);
+        let record = sandbox.record();
+        let of_samples = record.samples.iter().filter_map(|it| match &it.outcome {
+            Outcome::Ok { tally, .. } => Some((tally.threads, tally.ops)),
+            _ => None,
+        });
+        let done = schema::distinct(of_samples);
+        (record.conditions[0].threads, record.conditions[0].trace.as_ref().unwrap().threads, done)
+    };
+    assert_eq!(threads_of(&[0, 0, 1, 2, 1, 2, 3]), (2, 2, vec![(2, 7)]));
+    assert_eq!(threads_of(&[0, 0, 1, 1, 2, 2, 3]), (1, 1, vec![(1, 7)]), "one after the other");
+}
+
+#[test]
 fn a_run_replays_a_trace_by_every_method_and_a_rerun_needs_the_trace_again() {
     let sandbox = Sandbox::new();
     let (file, trace) = imported(&sandbox);

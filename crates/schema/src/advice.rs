@@ -265,7 +265,7 @@ pub enum AdviceReason {
         off: f64,
         most: f64,
     },
-    /// The replay, in one thread, takes so many times as long as the whole program, which reads in so many.
+    /// The replay takes so many times as long as the whole program, which reads in so many threads.
     LongerThanProgram {
         times: f64,
         threads: u64,
@@ -318,9 +318,11 @@ pub enum AdviceReason {
     },
     /// In memory it is not known whether the program, which has several threads, waits for what one of them reads.
     SeveralThreads,
-    /// In memory it uses a processor for so much of its time: what it waits for the rest of it may end no earlier if it reads faster.
+    /// In memory it has so many processors at work while so many threads read: what it waits for the rest of its time may end no
+    /// earlier if it reads faster.
     WaitsElsewhere {
         busy: f64,
+        threads: u32,
     },
     /// The program's own user time leaves so much of its time for its calls, and the replay of them takes more.
     MoreThanUserTimeLeaves {
@@ -450,8 +452,8 @@ pub enum AdviceCaveat {
     OpenedAgain { opens: u64, files: u64 },
     /// The switch reads so much of another file, which was in the page cache.
     OtherFile { path: String, bytes: u64 },
-    /// So many threads are replayed by one.
-    Threads { threads: u64 },
+    /// It reads in so many threads at once, and the replay in so many.
+    Threads { threads: u64, replayed: u32 },
     /// It waits for the device at so many more of the accesses than now, as a share of them. The low end of the gain allows for
     /// own work that takes so many times as long more after each wait.
     MoreWaits { share: f64, slower: f64 },

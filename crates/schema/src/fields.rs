@@ -469,7 +469,16 @@ fn replayed(text: &str) -> Option<u64> {
 
 /// Of which nothing is known yet.
 fn no_trace() -> Traced {
-    Traced { digest: String::new(), file: 0, accesses: 0, bytes: 0, longest_bytes: 0, end_bytes: 0, files: 1 }
+    Traced {
+        digest: String::new(),
+        file: 0,
+        accesses: 0,
+        bytes: 0,
+        longest_bytes: 0,
+        end_bytes: 0,
+        files: 1,
+        threads: 1,
+    }
 }
 
 /// Which accesses a replay makes.
@@ -562,6 +571,7 @@ mod tests {
                 longest_bytes: 1,
                 end_bytes: 1,
                 files: 1,
+                threads: 1,
             }),
             ..Condition::plain(1 << 20)
         };

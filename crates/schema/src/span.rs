@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A window on the file, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Span {
     pub offset: u64,
     pub bytes: u64,

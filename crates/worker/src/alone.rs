@@ -1,7 +1,7 @@
 //! The consume's loop by itself, over bytes in the CPU caches. Loops in Rust and in other runtimes differ, and a comparison
 //! across runtimes includes that difference.
 
-use std::{io, sync::Arc, time::Instant};
+use std::{io, time::Instant};
 
 use schema::{Reading, Span, Workload, protocol::Job};
 
@@ -9,7 +9,7 @@ use crate::{
     access::Access,
     buffer::Buffer,
     drive,
-    source::{Pattern, SplitMix64},
+    source::{Accesses, Pattern, SplitMix64},
 };
 
 /// Fits into every first-level cache.
@@ -39,7 +39,7 @@ pub(crate) fn reading(job: &Job) -> Option<(String, Reading<f64>)> {
         threads: 1,
         consumed_percent: 100,
         seed: 0,
-        list: Arc::new([]),
+        accesses: Accesses::default(),
     };
     let fastest = (0..STRETCHES).filter_map(|_| {
         let begun = Instant::now();

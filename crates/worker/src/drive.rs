@@ -142,6 +142,7 @@ mod tests {
     use crate::{
         beat::{Counters, beat},
         method::METHODS,
+        source::Accesses,
         task::{Refusal, Task},
     };
 
@@ -228,8 +229,10 @@ mod tests {
             for &workload in Workload::ALL.iter().filter(|it| **it != Workload::Command) {
                 let range = Span { offset: 0, bytes: 1 << 16 };
                 let (block, ops, consumed_percent) = (4096, 100, 90);
-                let (aligned, threads, seed, list) = (false, 1, 1, Arc::clone(&list));
-                let pattern = Pattern { workload, range, block, ops, aligned, threads, consumed_percent, seed, list };
+                let (aligned, threads, seed) = (false, 1, 1);
+                let accesses = Accesses::of_one_thread(Arc::clone(&list));
+                let pattern =
+                    Pattern { workload, range, block, ops, aligned, threads, consumed_percent, seed, accesses };
                 let before = ALLOCATIONS.get();
                 let count = pass(&mut InMemory(&bytes), &pattern, 0, consume, &mut destination);
                 let allocates = ALLOCATIONS.get() > before;

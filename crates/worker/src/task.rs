@@ -7,12 +7,11 @@ use std::{
     io,
     os::unix::fs::{FileTypeExt, MetadataExt},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use schema::{Arm, Descriptor, Span, Workload, protocol::Job, runtime::NATIVE};
 
-use crate::source::{self, Pattern, Reached, Several, SeveralFile};
+use crate::source::{self, Accesses, Pattern, Reached, Several, SeveralFile};
 
 /// More threads than this are refused as a typing mistake.
 const MAX_THREADS: u32 = 4096;
@@ -115,9 +114,11 @@ impl Task {
             }
         }
         check(&job)?;
-        let list =
-            if job.workload == Workload::Replay { source::accesses(&job).map_err(Fault::new)? } else { Arc::new([]) };
-        let pattern = Pattern::new(&job, list);
+        let accesses = match job.workload {
+            Workload::Replay => source::accesses(&job).map_err(Fault::new)?,
+            _ => Accesses::default(),
+        };
+        let pattern = Pattern::new(&job, accesses);
         let looks_every = if job.workload.writes() { 1 } else { job.consume.looks_every() };
         let reached = pattern.reached(sys::page_bytes(), looks_every);
         let written_bytes = if job.workload.writes() { pattern.bytes() } else { 0 };
@@ -130,8 +131,8 @@ impl Task {
         several.files.iter().try_for_each(|it| it.check())?;
         let first = several.first();
         let (path, file_bytes) = (first.path.clone(), first.range.bytes);
-        let longest = several.list.iter().map(|it| it.bytes).max().unwrap_or(1);
-        let pattern = Pattern { range: first.range, block: longest, ..Pattern::new(&job, Arc::new([])) };
+        let longest = several.accesses.list.iter().map(|it| it.bytes).max().unwrap_or(1);
+        let pattern = Pattern { range: first.range, block: longest, ..Pattern::new(&job, Accesses::default()) };
         let reached = several.reached(job.consumed_percent, sys::page_bytes(), job.consume.looks_every());
         Ok(Task { job, arm, path, file_bytes, pattern, several: Some(several), reached, written_bytes: 0 })
     }

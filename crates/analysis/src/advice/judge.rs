@@ -819,13 +819,16 @@ fn untold(found: &Found, options: &[(AdviceOption, &Candidate)]) -> Vec<(String,
 
 /// Why what the reads take need not be time of the program: others may be at work meanwhile, or it waits for something else, which
 /// takes as long however fast they are. In memory a thread that reads and works takes as much processor time as time passes, and
-/// so do several that wait for each other, or a shell that waits for its command. That a cold replay takes as long as the program
-/// shows that it waits for its device, and nothing of reads that are made in memory alone.
+/// so do several that wait for each other, or a shell that waits for its command. Where several read at once, as they do in the
+/// replay, all of them must be at work all the time, or as many as there are processors. That a cold replay takes as long as the
+/// program shows that it waits for its device, and nothing of reads that are made in memory alone.
 fn beside_the_reads(found: &Found) -> Option<AdviceReason> {
     let program = found.program.as_ref().filter(|_| !found.start.state.waits_for_device())?;
+    let threads = found.replay_threads();
+    let at_work = threads.min(found.run.record.environment.cpus.max(1));
     match program.now.busy() {
-        Some(busy) if busy < WAITS => Some(AdviceReason::WaitsElsewhere { busy }),
-        Some(busy) if busy <= OVERLAPS => None,
+        Some(busy) if busy < WAITS * f64::from(at_work) => Some(AdviceReason::WaitsElsewhere { busy, threads }),
+        Some(busy) if busy <= OVERLAPS * f64::from(threads) => None,
         _ => found.observation(program.now).filter(|it| it.threads > 1).map(|_| AdviceReason::SeveralThreads),
     }
 }
@@ -874,7 +877,7 @@ fn best(options: &[(AdviceOption, &Candidate)], is_apart: bool) -> Option<usize>
 fn caveats(found: &Found, candidate: &Candidate, is_two_sided: bool) -> Vec<AdviceCaveat> {
     let (from, advised, arm) = (found.recorded(), found.advised, candidate.arm);
     let is_measured = candidate.switch.is_some();
-    let threads = found.readers();
+    let (threads, replayed) = (found.readers(), found.replay_threads());
     let whole = advised.group.as_ref().map_or(0, |it| it.touched_whole);
     let (files, opens) = (found.files(), found.opens());
     let all = [
@@ -885,7 +888,7 @@ fn caveats(found: &Found, candidate: &Candidate, is_two_sided: bool) -> Vec<Advi
         (opens > files, AdviceCaveat::OpenedAgain { opens, files }),
         (!is_two_sided, AdviceCaveat::OneSidedCheck),
         (advised.coverage < 1.0, AdviceCaveat::Incomplete { coverage: advised.coverage }),
-        (threads > 1, AdviceCaveat::Threads { threads }),
+        (threads > 1 || replayed > 1, AdviceCaveat::Threads { threads, replayed }),
         (
             candidate.more_waits > MORE_WAITS && !is_measured && found.in_memory.is_some(),
             AdviceCaveat::MoreWaits { share: candidate.more_waits, slower: SLOWER_AFTER_WAITS },

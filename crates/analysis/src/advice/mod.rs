@@ -266,10 +266,16 @@ impl<'r, 'a> Found<'r, 'a> {
         self.views.iter().find(|it| it.consume == Consume::Touch).unwrap_or(self.view())
     }
 
-    /// Threads that reach the file, the most at one time; where that was not seen, as many as ever did.
+    /// Threads that reach the file, the most at one time; where that was not seen, as many as ever did. Which threads touch a
+    /// mapping the trace alone has.
     fn readers(&self) -> u64 {
         let seen = self.program.as_ref().and_then(|it| self.observation(it.now)?.readers_at_once);
-        seen.unwrap_or(self.advised.pattern.threads)
+        seen.unwrap_or(self.advised.pattern.threads).max(self.replay_threads().into())
+    }
+
+    /// That make the accesses of the replay at once.
+    fn replay_threads(&self) -> u32 {
+        self.view().recorded.own.threads.max(1)
     }
 
     fn seen(&self, cell: &Cell) -> Option<&'a Access> {

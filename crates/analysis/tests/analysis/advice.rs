@@ -51,6 +51,8 @@ struct Plan {
     control: f64,
     /// Cached.
     fill: Option<Fill>,
+    /// Of the replays.
+    threads: u32,
 }
 
 fn points() -> Pattern {
@@ -89,6 +91,7 @@ fn mapped_points() -> Plan {
         waits: &[],
         control: 1.0,
         fill: None,
+        threads: 1,
     }
 }
 
@@ -192,8 +195,16 @@ impl Plan {
     fn replay(&self, lab: &mut Lab, state: State, at: usize, of: (Consume, &[(&'static str, [f64; 2])])) {
         let (consume, replays) = of;
         let Pattern { accesses, bytes, .. } = self.pattern;
-        let traced =
-            Traced { digest: "digest".into(), file: 0, accesses, bytes, longest_bytes: 4096, end_bytes: GIB, files: 1 };
+        let traced = Traced {
+            digest: "digest".into(),
+            file: 0,
+            accesses,
+            bytes,
+            longest_bytes: 4096,
+            end_bytes: GIB,
+            files: 1,
+            threads: self.threads,
+        };
         let condition = lab.condition(Condition {
             workload: Workload::Replay,
             consume,
@@ -201,6 +212,7 @@ impl Plan {
             block_bytes: 4096,
             state,
             fill: self.fill,
+            threads: self.threads,
             trace: Some(traced),
             ..Condition::plain(GIB)
         });
@@ -1394,6 +1406,29 @@ fn what_overlaps_in_memory_is_no_time_of_the_program() {
     assert_eq!(lab.analyze().advice[0].verdict, AdviceVerdict::Switch);
 }
 
+#[test]
+fn threads_that_read_at_once_are_replayed_at_once_and_must_all_be_at_work() {
+    // Of 30 ms, so many of user time and 19 of system time, on so many processors.
+    let with = |own_ms: f64, threads: u32, cpus: u32| {
+        let plan = Plan { threads, pattern: Pattern { threads: threads.into(), ..points() }, ..by_calls_in_memory() };
+        let mut lab = with_own_time(plan.lab(), own_ms);
+        lab.record.environment.cpus = cpus;
+        let readers = Some(threads.into());
+        let seen = Observation { threads: 8, readers_at_once: readers, ..observation(reads()) };
+        lab.record.observations[0].seen = Reading::Value(seen);
+        lab.analyze().advice.remove(0)
+    };
+    for at_work in [with(40.0, 2, 4), with(40.0, 2, 2), with(40.0, 3, 2)] {
+        assert_eq!(at_work.to.as_deref(), Some("native/mmap"), "{at_work:?}");
+    }
+    let threads = AdviceCaveat::Threads { threads: 2, replayed: 2 };
+    assert!(with(40.0, 2, 4).caveats.contains(&threads));
+    let waits = with(25.0, 2, 4);
+    assert!(matches!(waits.because[..], [AdviceReason::WaitsElsewhere { threads: 2, .. }]), "{waits:?}");
+    let third = with(70.0, 2, 4);
+    assert_eq!(third.because, [AdviceReason::SeveralThreads], "{third:?}");
+}
+
 /// A timer, a child that sleeps, another thread: what a program waits for in memory is not its reads.
 #[test]
 fn a_program_that_waits_in_memory_may_wait_as_long_however_fast_its_reads_are() {
@@ -1402,7 +1437,7 @@ fn a_program_that_waits_in_memory_may_wait_as_long_however_fast_its_reads_are() 
         lab.record.observations[0].seen = Reading::Value(Observation { processes, threads, ..observation(reads()) });
         let waiting = lab.analyze().advice.remove(0);
         assert_eq!((waiting.verdict, waiting.settles), (AdviceVerdict::Unknown, Some(Settles::Switch)));
-        let [AdviceReason::WaitsElsewhere { busy }] = waiting.because[..] else { panic!("{waiting:?}") };
+        let [AdviceReason::WaitsElsewhere { busy, threads: 1 }] = waiting.because[..] else { panic!("{waiting:?}") };
         assert!((busy - 0.7).abs() < 0.03, "{busy}");
     }
     // Cold its replay takes as long as it does: so it does with reads that are made cold alone.

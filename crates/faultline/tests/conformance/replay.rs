@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use lab::link::Trouble;
 use schema::{
-    Arm, Consume, Span, Workload,
+    Arm, Consume, Descriptor, Span, Workload,
     protocol::{Hold, Job, Tally, TraceOf},
     trace::{Access, Header, LeftOut, Reader, TracedFile, Writer},
 };
@@ -46,6 +46,16 @@ fn cases() -> Vec<(u64, Accesses)> {
     ]
 }
 
+/// The thread of each of so many accesses: one, three at once, and another one in the end.
+pub fn thread(at: usize, of: usize) -> u32 {
+    match () {
+        () if at < of / 4 => 0,
+        () if at < of - of / 4 => 1 + at as u32 % 3,
+        () => 4,
+    }
+}
+pub const AT_ONCE: u32 = 3;
+
 /// Traces in a folder. The measured file is the second of each table; of the first there are accesses in between.
 struct Traces(tempfile::TempDir);
 
@@ -62,9 +72,11 @@ impl Traces {
         let file = |path: &str| TracedFile { path: path.into(), ..TracedFile::default() };
         let header = Header::new("test", vec![file("/other"), file("/measured")], LeftOut::default());
         let mut writer = Writer::new(Vec::new(), &header).unwrap();
-        for &(offset, bytes) in accesses {
-            writer.push(Access::call(1, offset, bytes)).unwrap();
-            writer.push(Access::call(0, offset + 1, bytes + 1)).unwrap();
+        for (at, &(offset, bytes)) in accesses.iter().enumerate() {
+            let thread = thread(at, accesses.len());
+            writer.push(Access { thread, ..Access::call(1, offset, bytes) }).unwrap();
+            // What is read of other files says nothing of who reads this one at once.
+            writer.push(Access { thread: 7, ..Access::call(0, offset + 1, bytes + 1) }).unwrap();
         }
         let bytes = writer.finish().unwrap();
         let digest = Reader::new(&bytes[..]).unwrap().digest().unwrap();
@@ -103,7 +115,10 @@ fn every_arm_makes_the_accesses_of_a_trace_as_the_reference_does() {
                     let consume = Consume::ALL[(at + index + turn) % Consume::ALL.len()];
                     let hold = HOLDS[(at * 2 + index + turn) % HOLDS.len()];
                     let percent = if turn == 2 { 25 } else { 100 };
-                    let job = Job { consume, hold, consumed_percent: percent, ..plain.clone() };
+                    // In the order of the trace, or as many at once as there were; a pass may have more.
+                    let threads = [1, AT_ONCE, AT_ONCE + 2][turn];
+                    let descriptor = Descriptor::ALL[(at + turn) % Descriptor::ALL.len()];
+                    let job = Job { consume, hold, consumed_percent: percent, threads, descriptor, ..plain.clone() };
                     let expected = reference::tally_of(accesses, &job, content);
                     // A warm pass makes the same accesses.
                     let warm = Tally {
@@ -175,7 +190,8 @@ fn a_trace_that_does_not_fit_its_job_is_refused_with_a_sentence() {
     refused(with(TraceOf { file: 2, ..good.clone() }), "has 0 accesses");
     refused(with(TraceOf { digest: "0".repeat(64), ..good.clone() }), "changed meanwhile");
     refused(Job { ops: 3, ..plain.clone() }, "has 2 accesses");
-    refused(Job { threads: 2, ..plain.clone() }, "one thread");
+    let at_once = traces.write("at once", &[(0, 100); 12]);
+    refused(Job { ops: 12, threads: 2, ..with(at_once) }, "3 threads of the trace are at work at once");
     refused(Job { trace: None, ..plain.clone() }, "without a trace");
     refused(
         with(TraceOf { path: files.path(SMALL).to_str().unwrap().into(), ..good.clone() }),

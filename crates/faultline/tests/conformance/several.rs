@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, os::unix::fs::MetadataExt, path::Path};
 
 use lab::link::{Link, Trouble};
 use schema::{
-    Arm, Consume, Span, Workload,
+    Arm, Consume, Descriptor, Span, Workload,
     leftover::FileIdentity,
     protocol::{Hold, Job, ReplayedFile, Tally, TraceOf},
     trace::{Access, Header, LeftOut, Reader, TracedFile, Writer},
@@ -15,6 +15,7 @@ use super::{
     arms,
     reading::{Files, check},
     reference::{self, Prng},
+    replay::{AT_ONCE, thread},
     workers::{self, Worker},
 };
 
@@ -59,8 +60,9 @@ impl Several {
         let file = |at: usize| TracedFile { path: format!("/{at}"), ..TracedFile::default() };
         let table = (0..2 * SIZES.len()).map(file).collect();
         let mut writer = Writer::new(Vec::new(), &Header::new("test", table, LeftOut::default())).unwrap();
-        for &(file, offset, bytes) in accesses {
-            writer.push(Access::call(2 * file as u32 + 1, offset, bytes)).unwrap();
+        for (at, &(file, offset, bytes)) in accesses.iter().enumerate() {
+            let thread = thread(at, accesses.len());
+            writer.push(Access { thread, ..Access::call(2 * file as u32 + 1, offset, bytes) }).unwrap();
         }
         let bytes = writer.finish().unwrap();
         let digest = Reader::new(&bytes[..]).unwrap().digest().unwrap();
@@ -124,13 +126,16 @@ fn every_method_that_replays_several_files_makes_the_accesses_as_the_reference_d
                     consume: Consume::ALL[(at + index + turn) % Consume::ALL.len()],
                     hold: HOLDS[(at + index + turn) % HOLDS.len()],
                     consumed_percent: if turn == 2 { 25 } else { 100 },
+                    threads: [1, AT_ONCE, AT_ONCE + 2][turn],
+                    descriptor: Descriptor::ALL[(at + turn) % Descriptor::ALL.len()],
                     ..several.job(arm, accesses, of[at].clone())
                 };
                 match check(&mut link, &job, &several.tally(accesses, &job), None) {
                     Ok(Ok(())) => drop(methods.insert(arm.method.clone())),
                     // Also of a method that does, options may be refused here.
                     Ok(Err(why)) => {
-                        assert!(METHODS.contains(&arm.method.as_str()) || why.contains("one file"), "{arm}: {why}");
+                        let is_excused = why.contains("one file") || why.contains("one position");
+                        assert!(METHODS.contains(&arm.method.as_str()) || is_excused, "{arm}: {why}");
                     }
                     Err(wrong) => panic!("{arm}: {wrong}: {job:?}"),
                 }
@@ -191,12 +196,18 @@ fn files_that_are_gone_shorter_or_others_by_now_are_refused_by_their_names() {
 
 #[test]
 fn a_file_that_goes_or_shrinks_after_it_was_prepared_is_a_failed_pass_with_its_name() {
+    for threads in [1, AT_ONCE] {
+        goes_or_shrinks(threads);
+    }
+}
+
+fn goes_or_shrinks(threads: u32) {
     let several = Several::new();
     let accesses = cases().swap_remove(0);
     let gone = several.files.path(20_000);
     let arm = native().arm("pread");
     let (mut link, _) = native().start(&arm);
-    let job = several.job(&arm, &accesses, several.trace("t", &accesses));
+    let job = Job { threads, ..several.job(&arm, &accesses, several.trace("t", &accesses)) };
     let failed = |link: &mut Link| match link.go(job.pass, std::time::Duration::from_secs(60)) {
         Err(Trouble::Failed(why)) => assert!(why.contains(gone.to_str().unwrap()), "{why}"),
         other => panic!("{other:?}"),
@@ -231,7 +242,9 @@ fn a_trace_that_does_not_fit_the_files_of_its_job_is_refused_with_a_sentence() {
     refused(&mut link, &with(&|it| it.digest = "0".repeat(64)), &["changed meanwhile"]);
     refused(&mut link, &Job { ops: 100, ..plain.clone() }, &["has 6 accesses"]);
     refused(&mut link, &Job { block_bytes: 100, ..plain.clone() }, &["an access of"]);
-    refused(&mut link, &Job { threads: 2, ..plain.clone() }, &["one thread"]);
+    let at_once = several.trace("at once", &vec![(5, 0, 10); 12]);
+    let job = Job { ops: 12, threads: 2, trace: Some(at_once), ..plain.clone() };
+    refused(&mut link, &job, &["3 threads of the trace are at work at once"]);
     link.prepare(&plain).unwrap();
 }
 

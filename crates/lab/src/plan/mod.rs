@@ -249,6 +249,7 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
         Some(traced) => Condition {
             block_bytes: traced.longest_bytes,
             ops: traced.accesses,
+            threads: traced.threads,
             trace: Some(traced.clone()),
             ..Condition::plain(file_bytes)
         },
@@ -260,7 +261,7 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
     cross(&mut conditions, &compare.layout, |it, layout| it.layout = it.workload.writes().then_some(layout));
     // What is written is consumed by nothing.
     cross_some(&mut conditions, &compare.consume, |it| !writes(it), |it, consume| it.consume = consume);
-    cross(&mut conditions, &compare.threads, |it, threads| it.threads = threads);
+    cross_some(&mut conditions, &compare.threads, |it| it.trace.is_none(), |it, threads| it.threads = threads);
     let has_others = |it: &Condition| it.threads > 1;
     cross_some(&mut conditions, &compare.descriptor, has_others, |it, descriptor| it.descriptor = descriptor);
     let is_anywhere = |it: &Condition| it.workload.has_blocks() && !it.workload.is_ascending();

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::{MemfdFlags, memfd_create};
 use schema::{
     protocol::TraceOf,
-    trace::{Access, Header, Reader, Traced, TracedFile, Via, Writer},
+    trace::{Access, Header, Overlaps, Reader, Traced, TracedFile, Via, Writer},
 };
 
 use crate::target::named::Named;
@@ -52,9 +52,12 @@ impl TraceFile {
             longest_bytes: 0,
             end_bytes: 0,
             files: 1,
+            threads: 1,
         };
         let mut files: Vec<Traced> = (0..header.files.len() as u32).map(none).collect();
         let mut touches = vec![0; files.len()];
+        let mut overlaps: Vec<Overlaps> = files.iter().map(|_| Overlaps::default()).collect();
+        let mut of_all = Overlaps::default();
         while let Some(access) = reader.next_access().with_context(|| shown.to_string())? {
             touches[access.file as usize] += u64::from(access.via == Via::Mapping);
             let of = &mut files[access.file as usize];
@@ -62,10 +65,15 @@ impl TraceFile {
             of.bytes += access.bytes;
             of.longest_bytes = of.longest_bytes.max(access.bytes);
             of.end_bytes = of.end_bytes.max(access.offset + access.bytes);
+            overlaps[access.file as usize].add(access.thread, access.bytes);
+            of_all.add(access.thread, access.bytes);
+        }
+        for (of, overlaps) in files.iter_mut().zip(overlaps) {
+            of.threads = overlaps.threads().count;
         }
         let digest = reader.digest().with_context(|| shown.to_string())?;
         files.iter_mut().for_each(|it| it.digest.clone_from(&digest));
-        let all = together(&digest, &files);
+        let all = together(&digest, &files, of_all.threads().count);
         Ok(TraceFile { file, header, digest, files, touches, all })
     }
 
@@ -281,7 +289,7 @@ fn at_one_place(mut found: BTreeMap<String, PathBuf>) -> BTreeMap<String, PathBu
 }
 
 /// As one, where several files have accesses; else the one that has.
-fn together(digest: &str, files: &[Traced]) -> Traced {
+fn together(digest: &str, files: &[Traced], threads: u32) -> Traced {
     let with_some = || files.iter().filter(|it| it.accesses > 0);
     let count = with_some().count() as u32;
     if let (1, Some(only)) = (count, with_some().next()) {
@@ -297,6 +305,7 @@ fn together(digest: &str, files: &[Traced]) -> Traced {
         longest_bytes: most(|it| it.longest_bytes),
         end_bytes: most(|it| it.end_bytes),
         files: count.max(1),
+        threads,
     }
 }
 

@@ -149,10 +149,14 @@ pub fn advice_reason(of: &AdviceReason) -> String {
              memory"
                 .into()
         }
-        AdviceReason::WaitsElsewhere { busy } => format!(
+        AdviceReason::WaitsElsewhere { busy, threads: 0 | 1 } => format!(
             "with all pages in memory the program uses a processor for {} of its time and waits for the rest, and whether it would \
              wait less if it read faster does not show",
             percent(*busy)
+        ),
+        AdviceReason::WaitsElsewhere { busy, threads } => format!(
+            "with all pages in memory {threads} threads of the program read at once, and it uses {busy:.1} processors: some of them \
+             wait, and whether they would wait less if they read faster does not show"
         ),
         AdviceReason::NotChecked { why } => format!("the replay was not held against the program: {}", unchecked(why)),
         AdviceReason::DependsOnUse { arm } => format!(
@@ -301,9 +305,14 @@ pub fn advice_caveat(of: &AdviceCaveat) -> String {
             "the switch also reaches {} of {path}, which was in the page cache: from a cold start of that file it may gain less",
             size(*bytes as f64)
         ),
-        AdviceCaveat::Threads { threads } => {
-            format!("the program used {} threads, and the replay has one", thousands(*threads))
-        }
+        AdviceCaveat::Threads { threads, replayed } if *threads == u64::from(*replayed) => format!(
+            "the program reads in {threads} threads at once, and the replay in as many: each makes the accesses that it made while \
+             it was recorded"
+        ),
+        AdviceCaveat::Threads { threads, replayed } => format!(
+            "the program reads in {} at once, and the replay in {replayed}",
+            count(*threads, "thread", "threads")
+        ),
         AdviceCaveat::MoreWaits { share, slower } => format!(
             "it waits for the device at {} more of the accesses than now, and own work takes longer after a wait, which a \
              replay does not show: the low end of the interval allows for {slower:.0} times its time more",

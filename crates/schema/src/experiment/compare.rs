@@ -506,7 +506,7 @@ impl Compare {
         let said = says.into_iter().find(|(_, said)| *said).map(|(key, _)| key);
         match said.or(own().any(sized).then_some("arms")) {
             Some(key) => {
-                Err((key, "a replay has the sizes, the places and the one thread of its trace; leave it out".into()))
+                Err((key, "a replay has the sizes, the places and the threads of its trace; leave it out".into()))
             }
             None => Ok(()),
         }
@@ -522,7 +522,8 @@ impl Compare {
         if self.memory.is_some() && !states.into_iter().any(|it| it == State::Limited) {
             return Err(("memory", "memory applies to state limited, and none of these states is limited".into()));
         }
-        if self.descriptor.contains(&Descriptor::Shared) && self.threads.iter().all(|&threads| threads == 1) {
+        let has_one = self.trace.is_none() && self.threads.iter().all(|&threads| threads == 1);
+        if self.descriptor.contains(&Descriptor::Shared) && has_one {
             return Err((
                 "descriptor",
                 "one thread shares its file with no other: descriptor = \"shared\" is for several".into(),

@@ -4,6 +4,7 @@
 mod columns;
 mod exact;
 mod read;
+mod threads;
 mod write;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use exact::REASON_LEFT_OUT;
 pub use exact::{Exact, Inexact};
 pub use read::Reader;
+pub use threads::{Overlaps, REPLAY_THREADS_MAX, ReplayThreads};
 pub use write::{Body, Writer};
 
 use crate::{Bytes, Span, leftover::FileIdentity, observation};
@@ -298,14 +300,17 @@ pub struct Traced {
     /// So many files: more than one are all that the trace has accesses of, and `file` is 0.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub files: u32,
+    /// So many make these accesses at once (`Overlaps`).
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub threads: u32,
 }
 
 fn one() -> u32 {
     1
 }
 
-fn is_one(files: &u32) -> bool {
-    *files == 1
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 impl Traced {

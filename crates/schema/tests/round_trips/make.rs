@@ -284,7 +284,7 @@ makes! {
         schema::trace::Header { trace_version, recorder, columns, coverage, run, files, left_out }
         schema::trace::RecordedRun { command, wall_ns, threads, bytes, not_seen, notes }
         schema::trace::NotSeen { rings, incomplete }
-        schema::trace::Traced { digest, file, accesses, bytes, longest_bytes, end_bytes, files }
+        schema::trace::Traced { digest, file, accesses, bytes, longest_bytes, end_bytes, files, threads }
         schema::protocol::TraceOf { path, digest, file, files }
         schema::protocol::ReplayedFile { place, path, identity, bytes }
         schema::trace::TracedFile {
@@ -581,7 +581,7 @@ makes! {
             TouchedAgain { arm, times },
             OpenedAgain { arm, opens, files },
             SeveralThreads,
-            WaitsElsewhere { busy },
+            WaitsElsewhere { busy, threads },
             MoreThanUserTimeLeaves { most, replay },
             Unwatched,
             TouchesUnwatched,
@@ -599,7 +599,7 @@ makes! {
             FadviseRandom, FadviseSequential, LargerBuffer { kib }, PlainReads, InFlight { depth }, Direct, NoPopulate, NoWillNeed, NoDirect, All(changes), AsTheArm,
         }
         AdviceCaveat {
-            TowardsMapping, TowardsCalls, ThisMachine, WholePages, OneSidedCheck, Incomplete { coverage }, SwitchApart, Threads { threads },
+            TowardsMapping, TowardsCalls, ThisMachine, WholePages, OneSidedCheck, Incomplete { coverage }, SwitchApart, Threads { threads, replayed },
             MoreWaits { share, slower },
             TouchedWhole { files }, OpenedAgain { opens, files }, OtherFile { path, bytes },
         }

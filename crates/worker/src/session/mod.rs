@@ -27,7 +27,7 @@ use crate::{
     consume::Sum,
     drive::{self, Count},
     mapping::{Mapping, lock_refused},
-    source::Scan,
+    source::{Replay, Scan},
     task::{Fault, Refusal, Task, at},
     usage,
 };
@@ -245,46 +245,53 @@ struct ThreadResult {
     outcome: Result<Count, (&'static str, Fault)>,
 }
 
-/// One pass over all threads: this one and `threads - 1` more.
+/// One pass over all threads.
 fn run<W: Way>(
     way: &W,
     task: &Task,
     rooms: &mut [Room],
     held: Option<&mut Vec<Opened<W>>>,
 ) -> Result<(Phases, Usage, Count), (&'static str, Fault)> {
-    let threads = rooms.len();
-    let team = Team { way, task, barrier: Barrier::new(threads), common: Mutex::new(Vec::new()) };
-    let mut held: Vec<Option<&mut Opened<W>>> = match held {
+    let team = Team { way, task, barrier: Barrier::new(rooms.len()), common: Mutex::new(Vec::new()) };
+    let held: Vec<Option<&mut Opened<W>>> = match held {
         Some(opened) => opened.iter_mut().map(Some).collect(),
-        None => (0..threads).map(|_| None).collect(),
+        None => rooms.iter().map(|_| None).collect(),
     };
-    let parts = if let ([room], [held]) = (&mut *rooms, &mut held[..]) {
-        vec![team.thread(0, room, held.take())]
-    } else {
-        // Spawn all threads before releasing the first barrier: it would wait for ever for a thread that cannot be created.
-        let complete = Mutex::new(false);
-        std::thread::scope(|scope| {
-            let mut members = rooms.iter_mut().zip(held).enumerate();
-            let (_, (own_room, own_held)) = members.next().expect("a task has at least one thread");
-            let mut complete_now = complete.lock().expect("no thread panics while it holds the lock");
-            let mut others = Vec::new();
-            for (index, (room, held)) in members {
-                let (team, complete) = (&team, &complete);
-                let body = move || {
-                    let go = *complete.lock().expect("no thread panics while it holds the lock");
-                    go.then(|| team.thread(index as u32, room, held))
-                };
-                let spawned = std::thread::Builder::new().spawn_scoped(scope, body);
-                others.push(spawned.map_err(|error| ("open", at(format!("starting thread {index}"))(error)))?);
-            }
-            *complete_now = true;
-            drop(complete_now);
-            let mut parts = vec![team.thread(0, own_room, own_held)];
-            parts.extend(others.into_iter().filter_map(|other| other.join().expect("a pass does not panic")));
-            Ok(parts)
-        })?
-    };
-    summarize(parts)
+    summarize(each_in_a_thread(rooms.iter_mut().zip(held).collect(), |thread, (room, held)| {
+        team.thread(thread, room, held)
+    })?)
+}
+
+/// What each thread makes of what it has: this one and as many more as are needed.
+fn each_in_a_thread<M: Send>(
+    members: Vec<M>,
+    body: impl Fn(u32, M) -> ThreadResult + Sync,
+) -> Result<Vec<ThreadResult>, (&'static str, Fault)> {
+    let mut members = members.into_iter().enumerate();
+    let (_, own) = members.next().expect("a task has at least one thread");
+    if members.len() == 0 {
+        return Ok(vec![body(0, own)]);
+    }
+    // Spawn all threads before releasing the first barrier: it would wait for ever for a thread that cannot be created.
+    let complete = Mutex::new(false);
+    std::thread::scope(|scope| {
+        let mut complete_now = complete.lock().expect("no thread panics while it holds the lock");
+        let mut others = Vec::new();
+        for (index, member) in members {
+            let (body, complete) = (&body, &complete);
+            let in_thread = move || {
+                let go = *complete.lock().expect("no thread panics while it holds the lock");
+                go.then(|| body(index as u32, member))
+            };
+            let spawned = std::thread::Builder::new().spawn_scoped(scope, in_thread);
+            others.push(spawned.map_err(|error| ("open", at(format!("starting thread {index}"))(error)))?);
+        }
+        *complete_now = true;
+        drop(complete_now);
+        let mut parts = vec![body(0, own)];
+        parts.extend(others.into_iter().filter_map(|other| other.join().expect("a pass does not panic")));
+        Ok(parts)
+    })
 }
 
 fn summarize(parts: Vec<ThreadResult>) -> Result<(Phases, Usage, Count), (&'static str, Fault)> {
@@ -354,6 +361,9 @@ impl<W: Way> Team<'_, W> {
         let open = Some((opening, Instant::now()));
         self.wait_for_all();
         let done = opened.map(|mut opened| (self.work(thread, room, &mut opened), opened));
+        if done.is_err() {
+            (1..self.task.pattern.accesses.parts()).for_each(|_| self.wait_for_all());
+        }
         self.wait_for_all();
         match done {
             Ok(((work, outcome), opened)) => {
@@ -396,8 +406,18 @@ impl<W: Way> Team<'_, W> {
     ) -> (Interval, Result<Count, (&'static str, Fault)>) {
         let mut access = self.way.access(&opened.shared, &mut opened.own, &mut room.buffer);
         let job = &self.task.job;
+        let pattern = &self.task.pattern;
         let begin = Instant::now();
-        let outcome = drive::pass(&mut access, &self.task.pattern, thread, job.consume, &mut room.destination);
+        let mut outcome = drive::pass(&mut access, pattern, thread, job.consume, &mut room.destination);
+        for part in 1..pattern.accesses.parts() {
+            self.wait_for_all();
+            outcome = outcome.and_then(|before| {
+                let spans = Replay::of_part(&pattern.accesses, part, thread);
+                let percent = pattern.consumed_percent;
+                let count = drive::with_spans(&mut access, spans, percent, job.consume, &mut room.destination);
+                Ok(before.add(count?))
+            });
+        }
         let end = Instant::now();
         ((begin, end), outcome.map_err(|error| ("work", at(format!("reading with {}", job.method))(error))))
     }

@@ -1,14 +1,18 @@
 //! A pass over several files. Each is opened where its first access is, and closed after its last one, as programs do that
 //! search a tree: there opening, mapping and unmapping are a large part of what a method costs. So all of it is one phase, the
-//! work, and the clock is read at its ends alone. Between two stretches nothing is allocated beyond what open(2) needs for a
-//! path; within one the loop is that of every other pass (`drive`).
+//! work, and the clock is read at its ends alone. Between two stretches nothing is allocated beyond what is open and what open(2)
+//! needs for a path; within one the loop is that of every other pass (`drive`).
 
-use std::{io, time::Instant};
+use std::{
+    io,
+    sync::{Arc, Barrier, Mutex, Weak},
+    time::Instant,
+};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use schema::protocol::{Hold, Phases};
+use schema::protocol::{Hold, Phases, Usage};
 
-use super::{PassResult, REHEARSAL_OPS, Room, Session, nanoseconds, result};
+use super::{PassResult, REHEARSAL_OPS, Room, Session, ThreadResult, each_in_a_thread, result, summarize};
 use crate::{
     access::Way,
     drive::{self, Count},
@@ -23,34 +27,37 @@ const OTHER_DESCRIPTORS: u64 = 64;
 /// A file while it is open. Fields are dropped in this order.
 struct Opened<W: Way> {
     own: W::Own,
-    shared: W::Shared,
+    shared: Arc<W::Shared>,
 }
 
+/// What one thread has open, by the places of the files.
+type OpenFiles<W> = Vec<Option<Opened<W>>>;
+
 struct SeveralFiles<W: Way> {
-    /// By their places in the table of files.
-    opened: Vec<Option<Opened<W>>>,
-    room: Room,
+    /// Of each thread.
+    opened: Vec<OpenFiles<W>>,
+    rooms: Vec<Room>,
     way: W,
     task: Task,
 }
 
-/// The room of the one thread is there already.
+/// The rooms of the threads are there already.
 pub(super) fn prepare<W: Way>(way: W, mut task: Task, rooms: Vec<Room>) -> Result<Box<dyn Session>, Refusal> {
-    let Some((room, several)) = rooms.into_iter().next().zip(task.several.as_ref()) else {
+    let Some(several) = task.several.as_ref() else {
         return Err(Fault::new("a replay of several files without any").into());
     };
     allow(several.most_open())?;
-    let opened = several.files.iter().map(|_| None).collect();
+    let opened = rooms.iter().map(|_| several.files.iter().map(|_| None).collect()).collect();
     let few = match task.job.hold {
         Hold::No => None,
-        Hold::Rehearse => Some(several.shortened(REHEARSAL_OPS as usize)),
+        Hold::Rehearse => Some(several.shortened(REHEARSAL_OPS as usize, task.job.threads)),
         Hold::Open | Hold::Warm | Hold::Locked => {
             let why = "a replay of several files opens and closes them in each pass, so nothing of them is held open";
             return Err(Refusal::Unavailable(why.into()));
         }
     };
     let whole = task.several.take();
-    let mut session = SeveralFiles { opened, room, way, task };
+    let mut session = SeveralFiles { opened, rooms, way, task };
     if let Some(few) = few {
         session.replay(&few).map_err(|(_, fault)| fault)?;
     }
@@ -76,49 +83,107 @@ fn allow(files: u64) -> Result<(), Refusal> {
 impl<W: Way> Session for SeveralFiles<W> {
     fn pass(&mut self, warm: u32) -> Result<PassResult, (&'static str, Fault)> {
         let several = self.task.several.take().ok_or_else(|| ("work", Fault::new("there are no files")))?;
-        let before = usage::now();
-        let begin = Instant::now();
         let outcome = self.replay(&several);
-        let phases = Phases { open_ns: None, work_ns: nanoseconds(begin.elapsed()), close_ns: None };
-        let usage = usage::since(&before);
         self.task.several = Some(several);
-        Ok(result(&self.task, self.way.queue_depth(), warm, phases, usage, outcome?))
+        let (phases, usage, count) = outcome?;
+        Ok(result(&self.task, self.way.queue_depth(), warm, phases, usage, count))
     }
 }
 
 impl<W: Way> SeveralFiles<W> {
     /// Nothing stays open, whatever the outcome.
-    fn replay(&mut self, several: &Several) -> Result<Count, (&'static str, Fault)> {
-        let outcome = self.stretches(several);
+    fn replay(&mut self, several: &Several) -> Result<(Phases, Usage, Count), (&'static str, Fault)> {
+        let SeveralFiles { opened, rooms, way, task } = self;
+        let common = several.files.iter().filter(|_| task.is_shared()).map(|_| Mutex::new(Weak::new())).collect();
+        let team = Team { way, task, several, barrier: Barrier::new(rooms.len()), common };
+        let members = rooms.iter_mut().zip(opened.iter_mut()).collect();
+        let outcome = each_in_a_thread(members, |thread, (room, opened)| team.thread(thread, room, opened));
+        let outcome = outcome.and_then(summarize);
         if outcome.is_err() {
-            self.opened.iter_mut().for_each(|it| *it = None);
+            self.opened.iter_mut().flatten().for_each(|it| *it = None);
         }
         outcome
     }
+}
 
-    fn stretches(&mut self, several: &Several) -> Result<Count, (&'static str, Fault)> {
-        let SeveralFiles { opened, room, way, task } = self;
-        let (consume, percent) = (task.job.consume, task.job.consumed_percent);
+/// What the threads of a pass have in common.
+struct Team<'a, W: Way> {
+    way: &'a W,
+    task: &'a Task,
+    several: &'a Several,
+    barrier: Barrier,
+    /// With shared descriptors: what is open of each file.
+    common: Vec<Mutex<Weak<W::Shared>>>,
+}
+
+impl<W: Way> Team<'_, W> {
+    /// Every path through it waits at the same number of barriers, also after a failure.
+    fn thread(&self, thread: u32, room: &mut Room, opened: &mut OpenFiles<W>) -> ThreadResult {
+        self.wait_for_all();
+        let before = (thread == 0).then(usage::now);
+        self.wait_for_all();
+        let begin = Instant::now();
+        let mut outcome = self.stretches(0, thread, room, opened);
+        for part in 1..self.several.accesses.parts() {
+            self.wait_for_all();
+            outcome = outcome.and_then(|count| Ok(count.add(self.stretches(part, thread, room, opened)?)));
+        }
+        let work = Some((begin, Instant::now()));
+        self.wait_for_all();
+        ThreadResult { open: None, work, close: None, usage: before.map(|it| usage::since(&it)), outcome }
+    }
+
+    fn wait_for_all(&self) {
+        if self.task.job.threads > 1 {
+            self.barrier.wait();
+        }
+    }
+
+    fn stretches(
+        &self,
+        part: usize,
+        thread: u32,
+        room: &mut Room,
+        opened: &mut OpenFiles<W>,
+    ) -> Result<Count, (&'static str, Fault)> {
+        let (consume, percent) = (self.task.job.consume, self.task.job.consumed_percent);
         let mut all = Count::default();
-        for (stretch, part) in several.parts() {
-            let file = &several.files[stretch.file];
+        for (stretch, part) in self.several.share(part, thread) {
+            let file = &self.several.files[stretch.file];
             let slot = &mut opened[stretch.file];
             if slot.is_none() {
-                let shared = way.open(Place { path: &file.path, range: file.range });
-                let own = shared.and_then(|shared| Ok(Opened { own: way.own(&shared, &mut room.buffer)?, shared }));
+                let shared = self.open(stretch.file);
+                let own =
+                    shared.and_then(|shared| Ok(Opened { own: self.way.own(&shared, &mut room.buffer)?, shared }));
                 *slot = Some(own.map_err(|fault| ("open", of(file, fault)))?);
             }
             if let Some(opened) = slot {
-                let mut access = way.access(&opened.shared, &mut opened.own, &mut room.buffer);
+                let mut access = self.way.access(&opened.shared, &mut opened.own, &mut room.buffer);
                 let spans = part.iter().copied();
                 let count = drive::with_spans(&mut access, spans, percent, consume, &mut room.destination);
-                all = all.add(count.map_err(|error| ("work", unread(file, task, error)))?);
+                all = all.add(count.map_err(|error| ("work", unread(file, self.task, error)))?);
             }
             if stretch.is_last {
                 *slot = None;
             }
         }
         Ok(all)
+    }
+
+    /// With shared descriptors the one that another thread has open.
+    fn open(&self, place: usize) -> Result<Arc<W::Shared>, Fault> {
+        let file = &self.several.files[place];
+        let open = || self.way.open(Place { path: &file.path, range: file.range }).map(Arc::new);
+        let Some(common) = self.common.get(place) else { return open() };
+        let mut known = common.lock().expect("no thread panics while it holds the lock");
+        match known.upgrade() {
+            Some(shared) => Ok(shared),
+            None => {
+                let shared = open()?;
+                *known = Arc::downgrade(&shared);
+                Ok(shared)
+            }
+        }
     }
 }
 

@@ -9,13 +9,11 @@ mod random;
 mod replay;
 mod scan;
 
-use std::sync::Arc;
-
 use schema::{Span, Workload, protocol::Job};
 
 pub(crate) use prng::SplitMix64;
 pub(crate) use random::Random;
-pub(crate) use replay::{Replay, Several, SeveralFile, accesses, several};
+pub(crate) use replay::{Accesses, Replay, Several, SeveralFile, accesses, several};
 pub(crate) use scan::Scan;
 
 /// The accesses of one thread, in their order. The timed loop is compiled once for each source: `next` allocates nothing and
@@ -84,13 +82,13 @@ pub(crate) struct Pattern {
     /// Of each block, from its start; what is beyond is reached and not looked at.
     pub consumed_percent: u32,
     pub seed: u64,
-    /// Of a replay: `ops` accesses.
-    pub list: Arc<[Span]>,
+    /// Of a replay: `ops` of them.
+    pub accesses: Accesses,
 }
 
 impl Pattern {
     /// The pattern of a job whose range and block are not empty, and the accesses that it replays.
-    pub(crate) fn new(job: &Job, list: Arc<[Span]>) -> Pattern {
+    pub(crate) fn new(job: &Job, accesses: Accesses) -> Pattern {
         Pattern {
             workload: job.workload,
             range: job.range,
@@ -100,7 +98,7 @@ impl Pattern {
             threads: job.threads,
             consumed_percent: job.consumed_percent,
             seed: job.seed,
-            list,
+            accesses,
         }
     }
 
@@ -115,9 +113,10 @@ impl Pattern {
     /// What populates its range would take as long as in the pass itself.
     pub(crate) fn shortened(&self, ops: u64) -> Pattern {
         let ops = self.ops.min(ops);
-        if let Some(&first) = self.list.first() {
+        if let Some(&first) = self.accesses.list.first() {
             // Others may lie far apart; so it is one of them, again and again.
-            return Pattern { ops, range: first, list: (0..ops).map(|_| first).collect(), ..self.clone() };
+            let accesses = Accesses::again(first, ops as usize, self.threads);
+            return Pattern { ops, range: first, accesses, ..self.clone() };
         }
         let bytes = self.range.bytes.min(ops.saturating_mul(self.block));
         Pattern { ops, range: Span { bytes, ..self.range }, ..self.clone() }
@@ -225,7 +224,7 @@ mod tests {
             threads,
             consumed_percent: 100,
             seed: 42,
-            list: Arc::new([]),
+            accesses: Accesses::default(),
         }
     }
 

@@ -2,8 +2,10 @@
 //! each, one after the other. A trace is not trusted: whatever it says, no access leaves the range of its job.
 
 use std::{
+    collections::HashSet,
     fs::File,
     io::{self, BufReader},
+    ops::Range,
     path::PathBuf,
     sync::Arc,
 };
@@ -12,15 +14,69 @@ use schema::{
     Span,
     leftover::FileIdentity,
     protocol::{Job, ReplayedFile, TraceOf},
-    trace::{Access, FILES_MAX, Reader, Refused},
+    trace::{Access, FILES_MAX, Overlaps, Reader, Refused},
 };
 
 use super::{Pattern, Reached, Source, Union};
+
+/// The accesses of a pass. Those that one thread makes in one part (`ReplayThreads`) lie one after the other, in their order.
+#[derive(Debug, Clone)]
+pub(crate) struct Accesses {
+    pub list: Arc<[Span]>,
+    /// Where the share of each thread ends: those of the first part by thread, of the second, and so on.
+    ends: Arc<[usize]>,
+    threads: usize,
+}
+
+impl Default for Accesses {
+    fn default() -> Accesses {
+        Accesses::of_one_thread(Arc::new([]))
+    }
+}
+
+impl Accesses {
+    /// For a rehearsal: each thread makes one of them again and again.
+    pub(crate) fn again(span: Span, times: usize, threads: u32) -> Accesses {
+        let threads = threads as usize;
+        let ends = (1..=threads).map(|it| it * times).collect();
+        Accesses { list: vec![span; times * threads].into(), ends, threads }
+    }
+
+    pub(crate) fn of_one_thread(list: Arc<[Span]>) -> Accesses {
+        Accesses { ends: Arc::new([list.len()]), threads: 1, list }
+    }
+
+    /// Between two parts the threads wait for each other.
+    pub(crate) fn parts(&self) -> usize {
+        self.ends.len() / self.threads
+    }
+
+    /// Of a thread in a part; a pass may have more threads than are at work.
+    pub(crate) fn share(&self, part: usize, thread: u32) -> Range<usize> {
+        match thread as usize {
+            thread if thread < self.threads => share(&self.ends, part * self.threads + thread),
+            _ => 0..0,
+        }
+    }
+}
+
+/// From the end of the share before.
+fn share(ends: &[usize], at: usize) -> Range<usize> {
+    at.checked_sub(1).map_or(0, |before| ends[before])..ends[at]
+}
 
 #[derive(Debug, Clone)]
 pub(crate) struct Replay {
     list: Arc<[Span]>,
     next: usize,
+    end: usize,
+}
+
+impl Replay {
+    pub(crate) fn of_part(accesses: &Accesses, part: usize, thread: u32) -> Replay {
+        let Range { start, end } = accesses.share(part, thread);
+        Replay { list: Arc::clone(&accesses.list), next: start, end }
+    }
 }
 
 impl Iterator for Replay {
@@ -28,24 +84,37 @@ impl Iterator for Replay {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Span> {
-        let span = *self.list.get(self.next)?;
+        let span = self.list.get(self.next).filter(|_| self.next < self.end).copied();
         self.next += 1;
-        Some(span)
+        span
     }
 }
 
 impl Source for Replay {
-    /// A replay has one thread.
-    fn of(pattern: &Pattern, _: u32) -> Replay {
-        Replay { list: Arc::clone(&pattern.list), next: 0 }
+    /// In the first part.
+    fn of(pattern: &Pattern, thread: u32) -> Replay {
+        Replay::of_part(&pattern.accesses, 0, thread)
+    }
+
+    fn bytes(pattern: &Pattern) -> u64 {
+        pattern.accesses.list.iter().map(|span| span.bytes).sum()
+    }
+
+    fn reach(pattern: &Pattern, union: &mut Union) {
+        let mut spans = pattern.accesses.list.to_vec();
+        spans.sort_unstable();
+        spans.into_iter().for_each(|span| union.add(span));
     }
 }
 
-/// The accesses of a trace over several files, in its order.
+/// The accesses of a trace over several files.
 pub(crate) struct Several {
     pub files: Vec<SeveralFile>,
-    pub list: Arc<[Span]>,
-    pub stretches: Vec<Stretch>,
+    pub accesses: Accesses,
+    /// By the shares of the accesses, and of each share in its order.
+    stretches: Vec<Stretch>,
+    /// Where those of each share end.
+    ends: Vec<usize>,
 }
 
 /// One of them. Its range is all of it, as it was when it was named.
@@ -55,7 +124,8 @@ pub(crate) struct SeveralFile {
     pub range: Span,
 }
 
-/// Accesses of one file that follow each other. A file is opened at its first stretch, and closed after its last one.
+/// Accesses of one file that a thread makes one after the other. It opens a file at its first stretch, and closes it after its last
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stretch {
     /// Its place among the files.
@@ -71,46 +141,69 @@ impl Several {
         &self.files[self.stretches[0].file]
     }
 
-    /// With the accesses that each has.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (Stretch, &[Span])> {
+    /// What a thread does in a part, with the accesses of each stretch.
+    pub(crate) fn share(&self, part: usize, thread: u32) -> impl Iterator<Item = (Stretch, &[Span])> {
+        let mut start = self.accesses.share(part, thread).start;
+        let threads = self.accesses.threads;
+        let stretches = match thread as usize {
+            thread if thread < threads => share(&self.ends, part * threads + thread),
+            _ => 0..0,
+        };
+        self.stretches[stretches].iter().map(move |it| {
+            let accesses = &self.accesses.list[start..it.end];
+            start = it.end;
+            (*it, accesses)
+        })
+    }
+
+    /// Of all threads.
+    fn stretches(&self) -> impl Iterator<Item = (Stretch, &[Span])> {
         let mut start = 0;
         self.stretches.iter().map(move |it| {
-            let part = &self.list[start..it.end];
+            let accesses = &self.accesses.list[start..it.end];
             start = it.end;
-            (*it, part)
+            (*it, accesses)
         })
     }
 
     /// How many files are open at once, at most.
     pub(crate) fn most_open(&self) -> u64 {
-        let mut is_open = vec![false; self.files.len()];
-        let (mut open, mut most) = (0, 0);
-        for stretch in &self.stretches {
-            open += u64::from(!std::mem::replace(&mut is_open[stretch.file], true));
-            most = most.max(open);
-            open -= u64::from(stretch.is_last);
-        }
-        most
+        let of_thread = |thread: usize| {
+            let mut is_open = vec![false; self.files.len()];
+            let (mut open, mut most) = (0, 0);
+            for part in 0..self.accesses.parts() {
+                for (stretch, _) in self.share(part, thread as u32) {
+                    open += u64::from(!std::mem::replace(&mut is_open[stretch.file], true));
+                    most = most.max(open);
+                    open -= u64::from(stretch.is_last);
+                }
+            }
+            most
+        };
+        (0..self.accesses.threads).map(of_thread).sum()
     }
 
-    /// For a rehearsal: one access of the file that is opened first, again and again.
-    pub(crate) fn shortened(&self, ops: usize) -> Several {
-        let (first, ops) = (self.list[0], self.list.len().min(ops));
+    /// For a rehearsal: one access of the file that is opened first, again and again by each thread.
+    pub(crate) fn shortened(&self, ops: usize, threads: u32) -> Several {
+        let (first, ops) = (self.accesses.list[0], self.accesses.list.len().min(ops));
         let SeveralFile { path, identity, .. } = self.first();
+        let accesses = Accesses::again(first, ops, threads);
+        let stretch = |end: &usize| Stretch { file: 0, end: *end, is_last: true };
         Several {
             files: vec![SeveralFile { path: path.clone(), identity: *identity, range: first }],
-            list: vec![first; ops].into(),
-            stretches: vec![Stretch { file: 0, end: ops, is_last: true }],
+            stretches: accesses.ends.iter().map(stretch).collect(),
+            ends: (1..=accesses.threads).collect(),
+            accesses,
         }
     }
 
     /// Of all files together.
     pub(crate) fn reached(&self, consumed_percent: u32, page_bytes: u64, looks_every: u64) -> Reached {
         let mut starts = vec![0; self.files.len() + 1];
-        self.parts().for_each(|(stretch, part)| starts[stretch.file + 1] += part.len());
+        self.stretches().for_each(|(stretch, part)| starts[stretch.file + 1] += part.len());
         (1..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
-        let (mut next, mut sorted) = (starts.clone(), vec![Span { offset: 0, bytes: 0 }; self.list.len()]);
-        for (stretch, part) in self.parts() {
+        let (mut next, mut sorted) = (starts.clone(), vec![Span::default(); self.accesses.list.len()]);
+        for (stretch, part) in self.stretches() {
             let at = next[stretch.file];
             sorted[at..at + part.len()].copy_from_slice(part);
             next[stretch.file] += part.len();
@@ -134,22 +227,15 @@ impl Several {
 ///
 /// # Errors
 /// There is no such trace, it is another one by now, or its accesses do not fit the job.
-pub(crate) fn accesses(job: &Job) -> Result<Arc<[Span]>, String> {
+pub(crate) fn accesses(job: &Job) -> Result<Accesses, String> {
     let of = trace(job)?;
-    let mut list = Vec::new();
-    read(of, |access| {
-        if access.file == of.file && (list.len() as u64) < job.ops {
-            list.push(span(&access));
-        }
-        Ok(())
-    })?;
-    enough(list.len(), job)?;
-    match list.iter().find(|it| !job.range.covers(it) || it.bytes > job.block_bytes) {
+    let (accesses, _) = shared_out(job, |access| Ok((access.file == of.file).then_some(0)))?;
+    match accesses.list.iter().find(|it| !job.range.covers(it) || it.bytes > job.block_bytes) {
         Some(Span { offset, bytes }) => Err(format!(
             "the trace has an access of {bytes} bytes at {offset}, outside of what the job allows: it was recorded of a \
              larger file"
         )),
-        None => Ok(list.into()),
+        None => Ok(accesses),
     }
 }
 
@@ -170,40 +256,106 @@ pub(crate) fn several(job: &Job) -> Result<Several, String> {
             return Err(format!("the job names file {place} of the trace twice"));
         }
     }
-    let (mut list, mut stretches) = (Vec::new(), Vec::<Stretch>::new());
-    read(of, |access| {
-        if list.len() as u64 == job.ops {
-            return Ok(());
-        }
+    let (accesses, files) = shared_out(job, |access| {
         let file = places.get(access.file as usize).copied().flatten().ok_or_else(|| {
             format!("the trace has accesses of file {} of its table, which the job does not name", access.file)
         })?;
         let Access { offset, bytes, .. } = access;
         // No sum of what an access says overflows.
-        if offset + bytes > of.files[file].bytes || bytes > job.block_bytes {
+        if offset + bytes > of.files[file].bytes || *bytes > job.block_bytes {
             return Err(format!(
                 "the trace has an access of {bytes} bytes at {offset} of {}, which has {} bytes",
                 of.files[file].path, of.files[file].bytes
             ));
         }
-        list.push(span(&access));
-        match stretches.last_mut().filter(|it| it.file == file) {
-            Some(last) => last.end = list.len(),
-            None => stretches.push(Stretch { file, end: list.len(), is_last: false }),
-        }
-        Ok(())
+        Ok(Some(file as u32))
     })?;
-    enough(list.len(), job)?;
-    let mut is_closed = vec![false; of.files.len()];
-    for stretch in stretches.iter_mut().rev() {
-        stretch.is_last = !std::mem::replace(&mut is_closed[stretch.file], true);
+    let (mut stretches, mut ends) = (Vec::new(), Vec::new());
+    for at in 0..accesses.ends.len() {
+        let own = share(&accesses.ends, at);
+        let mut end = own.start;
+        for same in files[own].chunk_by(|a, b| a == b) {
+            end += same.len();
+            stretches.push(Stretch { file: same[0] as usize, end, is_last: false });
+        }
+        ends.push(stretches.len());
+    }
+    let mut closed = HashSet::new();
+    for at in (0..ends.len()).rev() {
+        for stretch in stretches[share(&ends, at)].iter_mut().rev() {
+            stretch.is_last = closed.insert((at % accesses.threads, stretch.file));
+        }
     }
     let file = |it: &ReplayedFile| SeveralFile {
         path: PathBuf::from(&it.path),
         identity: it.identity,
         range: Span { offset: 0, bytes: it.bytes },
     };
-    Ok(Several { files: of.files.iter().map(file).collect(), list: list.into(), stretches })
+    Ok(Several { files: of.files.iter().map(file).collect(), accesses, stretches, ends })
+}
+
+/// The first `ops` accesses of what is picked, each with the file that it is picked as. A job of one thread makes them in the order
+/// of the trace; otherwise each thread makes those of its threads. Then the trace is read twice: whose an access is, is known
+/// when all are, and memory for them is there once.
+fn shared_out(
+    job: &Job,
+    pick: impl Fn(&Access) -> Result<Option<u32>, String>,
+) -> Result<(Accesses, Vec<u32>), String> {
+    let is_several = !trace(job)?.files.is_empty();
+    let (mut list, mut files) = (Vec::new(), Vec::new());
+    if job.threads == 1 {
+        first_ones(job, &pick, |access, file| {
+            list.push(span(access));
+            files.extend(is_several.then_some(file));
+        })?;
+        return Ok((Accesses::of_one_thread(list.into()), files));
+    }
+    let mut overlaps = Overlaps::default();
+    first_ones(job, &pick, |access, _| overlaps.add(access.thread, access.bytes))?;
+    let threads = overlaps.threads();
+    if threads.count > job.threads {
+        let (at_once, threads) = (threads.count, job.threads);
+        return Err(format!("{at_once} threads of the trace are at work at once, and the job asks for {threads}"));
+    }
+    let ends: Vec<usize> = threads.ends.iter().map(|it| *it as usize).collect();
+    let mut next: Vec<usize> = (0..ends.len()).map(|at| share(&ends, at).start).collect();
+    let all = ends.last().copied().unwrap_or(0);
+    (list, files) = (vec![Span::default(); all], vec![0; if is_several { all } else { 0 }]);
+    let mut is_other = false;
+    first_ones(job, &pick, |access, file| {
+        let at = &mut next[threads.share(access.thread)];
+        match list.get_mut(*at) {
+            Some(place) => *place = span(access),
+            None => is_other = true,
+        }
+        files.get_mut(*at).into_iter().for_each(|place| *place = file);
+        *at += 1;
+    })?;
+    match is_other {
+        // Its digest says so, too, unless it changed back.
+        true => Err(CHANGED.into()),
+        false => Ok((Accesses { list: list.into(), ends: ends.into(), threads: threads.count as usize }, files)),
+    }
+}
+
+const CHANGED: &str = "the trace is not the one that the job names: it changed meanwhile";
+
+fn first_ones(
+    job: &Job,
+    pick: impl Fn(&Access) -> Result<Option<u32>, String>,
+    mut each: impl FnMut(&Access, u32),
+) -> Result<(), String> {
+    let mut picked = 0;
+    read(trace(job)?, |access| {
+        if picked < job.ops
+            && let Some(file) = pick(&access)?
+        {
+            picked += 1;
+            each(&access, file);
+        }
+        Ok(())
+    })?;
+    enough(picked, job)
 }
 
 fn span(access: &Access) -> Span {
@@ -211,15 +363,11 @@ fn span(access: &Access) -> Span {
 }
 
 fn trace(job: &Job) -> Result<&TraceOf, String> {
-    let of = job.trace.as_ref().ok_or("the job is a replay without a trace")?;
-    match job.threads {
-        1 => Ok(of),
-        threads => Err(format!("a replay has one thread, and the job asks for {threads}")),
-    }
+    job.trace.as_ref().ok_or_else(|| "the job is a replay without a trace".into())
 }
 
-fn enough(accesses: usize, job: &Job) -> Result<(), String> {
-    match accesses as u64 {
+fn enough(accesses: u64, job: &Job) -> Result<(), String> {
+    match accesses {
         few if few < job.ops => {
             Err(format!("the trace has {few} accesses of what is read, and the job asks for {}", job.ops))
         }
@@ -240,6 +388,6 @@ fn read(of: &TraceOf, mut each: impl FnMut(Access) -> Result<(), String>) -> Res
     }
     match reader.digest().map_err(refused)? == of.digest {
         true => Ok(()),
-        false => Err("the trace is not the one that the job names: it changed meanwhile".into()),
+        false => Err(CHANGED.into()),
     }
 }

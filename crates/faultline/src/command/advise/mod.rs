@@ -19,7 +19,7 @@ use lab::{
 };
 use rustix::time::{ClockId, clock_gettime};
 use schema::{
-    Arm, Consume, Experiment, Fill, Record, Skip, State,
+    Arm, Consume, Descriptor, Experiment, Fill, Record, Skip, State,
     advice::AdviceReason,
     advised::{Advised, Group, Pattern, Reach},
     command::{self, Spec},
@@ -209,6 +209,8 @@ struct Known {
     files: Vec<PathBuf>,
     recorded: Arm,
     is_aligned: bool,
+    /// How threads that read at once have the file open.
+    descriptor: Descriptor,
     advised: Advised,
 }
 
@@ -343,7 +345,9 @@ impl Known {
         };
         let recorded = recorded(Some(&counts), &pattern, &reach).parse::<Arm>().map_err(|why| anyhow!(why))?;
         let advised = Advised { group: Some(group), ..advised(&trace, &folder, &recorded, pattern, reach) };
-        Ok(Known { trace, traced, files, recorded, is_aligned: false, advised })
+        // Mostly one thread reads a file, with a position of its own.
+        let descriptor = Descriptor::PerThread;
+        Ok(Known { trace, traced, files, recorded, is_aligned: false, descriptor, advised })
     }
 
     /// What is evicted.
@@ -396,7 +400,11 @@ impl Known {
         let is_whole =
             |it: &schema::trace::Access| it.offset.is_multiple_of(ALIGNMENT) && it.bytes.is_multiple_of(ALIGNMENT);
         let is_aligned = trace.accesses()?.iter().filter(|it| it.file == traced.file).all(is_whole);
-        Ok(Known { trace, traced, files: vec![file], recorded, is_aligned, advised })
+        let opened = of.file.counts.as_ref().map_or(0, |it| it.opens);
+        let is_once = if recorded.maps() { advised.pattern.mappings } else { opened } == 1;
+        let is_shared = is_once && recorded.method != "read";
+        let descriptor = if is_shared { Descriptor::Shared } else { Descriptor::PerThread };
+        Ok(Known { trace, traced, files: vec![file], recorded, is_aligned, descriptor, advised })
     }
 }
 
@@ -556,6 +564,7 @@ fn replay(known: &Known, state: State, fills: &[Fill], consumes: &[Consume], is_
     let mut experiment = Experiment::parse("advise", &text).map_err(|why| anyhow!(why.at("advise")))?;
     for compare in &mut experiment.comparisons {
         compare.trace = Some(TraceAsked::Read(known.traced.clone()));
+        compare.descriptor = vec![known.descriptor];
         if state.is_filled() {
             compare.fill = fills.to_vec();
         }

@@ -1,0 +1,211 @@
+//! The threads that replay a trace. A trace has the order of its accesses, the thread of each, and no times. Two of its threads
+//! were at work at once where each has an access before the last one of the other; one that begins when another has made its
+//! last access takes its place, as a process of `xargs` does. So a replay has as many threads as were at work at once, and not
+//! as many as there were.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, BinaryHeap, HashMap},
+};
+
+/// Of more at once, several share one.
+pub const REPLAY_THREADS_MAX: u32 = 256;
+/// Threads of a trace are numbered by their first accesses: those beyond have the numbers of earlier ones.
+const NUMBERS: u32 = 1 << 16;
+/// Each has a buffer as long as the longest access, and all of them together have at most so much memory.
+const BUFFER_BYTES_MAX: u64 = 1 << 30;
+
+/// Of one thread of the trace: the places of its first and its last access in the order, and how many it makes.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    first: u64,
+    last: u64,
+    accesses: u64,
+}
+
+/// When each thread was at work, by the order of all accesses.
+#[derive(Debug, Default)]
+pub struct Overlaps {
+    threads: HashMap<u32, Seen>,
+    accesses: u64,
+    longest_bytes: u64,
+    /// Most accesses are of the same thread as the one before.
+    now: Option<(u32, Seen)>,
+}
+
+impl Overlaps {
+    /// The next access in the order.
+    pub fn add(&mut self, thread: u32, bytes: u64) {
+        let (thread, place) = (thread % NUMBERS, self.accesses);
+        self.accesses += 1;
+        self.longest_bytes = self.longest_bytes.max(bytes);
+        match &mut self.now {
+            Some((now, seen)) if *now == thread => (seen.last, seen.accesses) = (place, seen.accesses + 1),
+            _ => {
+                self.keep();
+                let seen = self.threads.get(&thread).copied().unwrap_or(Seen { first: place, last: 0, accesses: 0 });
+                self.now = Some((thread, Seen { last: place, accesses: seen.accesses + 1, ..seen }));
+            }
+        }
+    }
+
+    fn keep(&mut self) {
+        if let Some((thread, seen)) = self.now.take() {
+            self.threads.insert(thread, seen);
+        }
+    }
+
+    /// As many as were at work at once, or as the buffers of a replay leave room for.
+    pub fn threads(mut self) -> ReplayThreads {
+        self.keep();
+        let room = BUFFER_BYTES_MAX / self.longest_bytes.max(1);
+        let most = room.clamp(1, REPLAY_THREADS_MAX.into()) as u32;
+        let mut all: Vec<(u32, Seen)> = self.threads.into_iter().collect();
+        all.sort_unstable_by_key(|it| it.1.first);
+        // How many are at work at once in each part, and of each thread its part and which of these it is.
+        let (mut parts, mut placed) = (Vec::<u32>::new(), Vec::with_capacity(all.len()));
+        let (mut free, mut busy) = (BTreeSet::new(), BinaryHeap::new());
+        let (mut used, mut end) = (0, None);
+        for (thread, seen) in all {
+            if end.is_none_or(|end| seen.first > end) {
+                // Nobody that began before is at work any more.
+                (used, free, busy) = (0, BTreeSet::new(), BinaryHeap::new());
+                parts.push(0);
+            }
+            while let Some(&Reverse((ended, own))) = busy.peek()
+                && ended < seen.first
+            {
+                free.insert(own);
+                busy.pop();
+            }
+            let own = match free.pop_first() {
+                Some(own) => own,
+                None if used < most => {
+                    used += 1;
+                    used - 1
+                }
+                None => busy.pop().map_or(0, |Reverse((_, own))| own),
+            };
+            busy.push(Reverse((seen.last, own)));
+            end = end.max(Some(seen.last));
+            placed.push((thread, seen, parts.len() - 1, own));
+            if let Some(at_once) = parts.last_mut() {
+                *at_once = used;
+            }
+        }
+        let count = parts.iter().copied().max().unwrap_or(1);
+        // One thread after the other waits for nobody.
+        let mut after = 0;
+        let joined = (0..parts.len()).map(|at| {
+            after += usize::from(at > 0 && parts[at - 1..=at] != [1, 1]);
+            after
+        });
+        let joined: Vec<usize> = joined.collect();
+        let share = |part: usize, own: u32| joined[part] * count as usize + own as usize;
+        let mut ends = vec![0; (after + 1) * count as usize];
+        placed.iter().for_each(|(_, seen, part, own)| ends[share(*part, *own)] += seen.accesses);
+        (1..ends.len()).for_each(|at| ends[at] += ends[at - 1]);
+        ReplayThreads { count, ends, of: placed.into_iter().map(|it| (it.0, share(it.2, it.3))).collect() }
+    }
+}
+
+/// Which thread of a replay makes which accesses, in parts: no thread begins the next part before all have made their accesses of
+/// this one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ReplayThreads {
+    pub count: u32,
+    /// Where the share of each thread ends if they lie one after the other: those of the first part by thread, of the second, and so
+    /// on.
+    pub ends: Vec<u64>,
+    of: HashMap<u32, usize>,
+}
+
+impl ReplayThreads {
+    /// The share, by its place in `ends`, that the accesses of a thread of the trace belong to.
+    pub fn share(&self, thread: u32) -> usize {
+        self.of.get(&(thread % NUMBERS)).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(order: &[u32]) -> ReplayThreads {
+        let mut overlaps = Overlaps::default();
+        order.iter().for_each(|it| overlaps.add(*it, 1));
+        overlaps.threads()
+    }
+
+    /// The part and the thread of the replay that each access belongs to.
+    fn shares(order: &[u32]) -> Vec<(usize, usize)> {
+        let threads = of(order);
+        let count = threads.count as usize;
+        let mut ends = vec![0; threads.ends.len()];
+        order.iter().for_each(|it| ends[threads.share(*it)] += 1);
+        (1..ends.len()).for_each(|at| ends[at] += ends[at - 1]);
+        assert_eq!(threads.ends, ends);
+        order.iter().map(|it| (threads.share(*it) / count, threads.share(*it) % count)).collect()
+    }
+
+    fn in_one_part(order: &[u32]) -> Vec<usize> {
+        let shares = shares(order);
+        assert!(shares.iter().all(|it| it.0 == 0), "{shares:?}");
+        shares.into_iter().map(|it| it.1).collect()
+    }
+
+    #[test]
+    fn threads_one_after_the_other_are_one() {
+        assert_eq!(in_one_part(&[0, 0, 1, 1, 2, 5]), [0; 6]);
+        assert_eq!((of(&[]).count, of(&[]).ends), (1, vec![0]));
+        assert_eq!(of(&[7]).share(7), 0);
+    }
+
+    #[test]
+    fn threads_whose_accesses_lie_between_each_other_are_at_work_at_once() {
+        assert_eq!(in_one_part(&[0, 1, 0, 1]), [0, 1, 0, 1]);
+        assert_eq!(in_one_part(&[0, 1, 2, 2, 1, 0]), [0, 1, 2, 2, 1, 0]);
+        // The main thread reads meanwhile, too.
+        assert_eq!(in_one_part(&[0, 1, 2, 1, 2, 0]), [0, 1, 2, 1, 2, 0]);
+    }
+
+    #[test]
+    fn one_that_begins_takes_the_place_of_one_that_ended() {
+        // Two processes at a time, of four.
+        assert_eq!(in_one_part(&[0, 1, 0, 2, 1, 3, 2, 3]), [0, 1, 0, 0, 1, 1, 0, 1]);
+    }
+
+    #[test]
+    fn what_one_thread_reads_before_others_begin_and_after_they_ended_is_waited_for() {
+        let parts = [(0, 0), (0, 0), (1, 0), (1, 1), (1, 0), (1, 1), (2, 0), (2, 0), (2, 0), (2, 0)];
+        assert_eq!(shares(&[0, 0, 1, 2, 1, 2, 3, 4, 4, 5]), parts);
+    }
+
+    #[test]
+    fn more_at_once_than_a_replay_has_share_its_threads() {
+        let order: Vec<u32> = (0..1000).chain(0..1000).collect();
+        assert_eq!(of(&order).count, REPLAY_THREADS_MAX);
+        in_one_part(&order);
+        // Large accesses need large buffers.
+        let mut overlaps = Overlaps::default();
+        [0, 1, 2, 0, 1, 2].into_iter().for_each(|it| overlaps.add(it, 1 << 29));
+        assert_eq!(overlaps.threads().count, 2);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn threads_at_once_are_apart_and_parts_do_not_overlap(order in proptest::collection::vec(0..12_u32, 1..60)) {
+            let shares = shares(&order);
+            let interval = |thread: u32| {
+                let places = || order.iter().enumerate().filter(move |it| *it.1 == thread).map(|it| it.0);
+                Some((places().next()?, places().next_back()?))
+            };
+            for (a, b) in (0..12).flat_map(|a| (0..a).map(move |b| (a, b))) {
+                let Some((a, b)) = interval(a).zip(interval(b)) else { continue };
+                let is_at_once = a.0 < b.1 && b.0 < a.1;
+                proptest::prop_assert!(!is_at_once || shares[a.0].0 == shares[b.0].0 && shares[a.0] != shares[b.0]);
+            }
+            proptest::prop_assert!(shares.is_sorted_by_key(|it| it.0), "{:?}", shares);
+        }
+    }
+}
