@@ -309,8 +309,11 @@ pub fn advice_caveat(of: &AdviceCaveat) -> String {
             "the program reads in {threads} threads at once, and the replay in as many: each makes the accesses that it made while \
              it was recorded"
         ),
+        AdviceCaveat::Threads { threads, replayed: 0 | 1 } => {
+            format!("the program used {} threads, and the replay has one", thousands(*threads))
+        }
         AdviceCaveat::Threads { threads, replayed } => format!(
-            "the program reads in {} at once, and the replay in {replayed}",
+            "the program used {}, of which {replayed} made accesses at once while it was recorded: as many make them in the replay",
             count(*threads, "thread", "threads")
         ),
         AdviceCaveat::MoreWaits { share, slower } => format!(

@@ -97,6 +97,9 @@ pub struct TracedFile {
     /// So many mappings of it were made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub mappings: u64,
+    /// The thread that made the first of them, by the number that its accesses have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapped_by: Option<u32>,
     /// When it was first opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
@@ -262,7 +265,7 @@ pub struct Access {
     pub file: u32,
     pub offset: u64,
     pub bytes: u64,
-    /// By the order of their first accesses, from 0.
+    /// By the order of their first accesses and mappings, from 0.
     pub thread: u32,
     pub via: Via,
 }

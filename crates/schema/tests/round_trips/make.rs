@@ -288,7 +288,8 @@ makes! {
         schema::protocol::TraceOf { path, digest, file, files }
         schema::protocol::ReplayedFile { place, path, identity, bytes }
         schema::trace::TracedFile {
-            path, mappings, bytes, identity, resident_before, found, evicted, exact, inexact, unseen_touches, counts,
+            path, mappings, mapped_by, bytes, identity, resident_before, found, evicted, exact, inexact, unseen_touches,
+            counts,
         }
         schema::trace::LeftOut {
             failed, at_end, unknown_offset, writes, other_files, beyond_limit, small_mappings,

@@ -169,16 +169,20 @@ impl Stream {
         file.place
     }
 
+    fn number(&mut self, thread: i32) -> u32 {
+        *self.threads.entry(thread).or_insert_with(|| {
+            self.next_thread += 1;
+            self.next_thread - 1
+        })
+    }
+
     fn push(&mut self, thread: i32, id: FileId, offset: u64, bytes: u64, via: trace::Via) {
         self.bytes = self.bytes.saturating_add(bytes);
         if !self.files[id.0].is_named {
             self.left_out.other_files += 1;
             return;
         }
-        let thread = *self.threads.entry(thread).or_insert_with(|| {
-            self.next_thread += 1;
-            self.next_thread - 1
-        });
+        let thread = self.number(thread);
         let Some(file) = self.place(id).filter(|_| !self.is_full) else {
             self.left_out.beyond_limit += 1;
             return;
@@ -209,7 +213,7 @@ impl Stream {
         }
     }
 
-    fn mapped(&mut self, id: FileId, span: Span, kind: MappingKind) {
+    fn mapped(&mut self, thread: i32, id: FileId, span: Span, kind: MappingKind) {
         let bytes = span.bytes;
         let file = &mut self.files[id.0];
         file.file.mappings += 1;
@@ -218,6 +222,8 @@ impl Stream {
         let is_named = file.is_named;
         // Programs map what they execute; that is no reading of data.
         if is_named && !kind.executable {
+            let thread = self.number(thread);
+            self.files[id.0].file.mapped_by.get_or_insert(thread);
             if is_exact && bytes < MAPPING_BYTES_MIN {
                 self.left_out.small_mappings += 1;
                 self.unseen_pages = self.unseen_pages.saturating_add(bytes.div_ceil(self.page_bytes));
@@ -264,7 +270,7 @@ impl Sink for Stream {
             self.explain(file, span);
         }
         match via {
-            Via::Mapping(kind) => self.mapped(file, span, kind),
+            Via::Mapping(kind) => self.mapped(thread, file, span, kind),
             Via::Growth(_) => {}
             Via::Touch => self.push(thread, file, span.offset, span.bytes, trace::Via::Mapping),
             Via::Call { .. } if span.bytes == 0 => self.left_out.at_end += u64::from(self.files[file.0].is_named),
@@ -408,9 +414,11 @@ mod tests {
         // The kernel gives its number to another thread.
         stream.ended(70);
         stream.access(&access(70, 1, 0, 3 * ACCESS_BYTES_MAX / 2, CALL));
+        stream.access(&access(72, 2, 0, 100, MAPPED));
         stream.access(&access(70, 2, 0, 100, MAPPED));
         let (header, body) = stream.finish(&[], ended(None));
         let (header, accesses) = written(&header, body);
+        assert_eq!([0, 1, 2].map(|at| header.files[at].mapped_by), [None, None, Some(3)]);
         let paths: Vec<&str> = header.files.iter().map(|it| it.path.as_str()).collect();
         assert_eq!(paths, ["/data/b", "/data/a", "/data/unread"]);
         let file = &header.files[1];

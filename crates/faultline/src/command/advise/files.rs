@@ -161,7 +161,12 @@ pub(super) fn together(
         maps && table[at].exact == Exact::None && bytes < MAPPING_BYTES_MIN && mapped >= bytes
     };
     let is_whole: Vec<bool> = (0..table.len()).map(whole).collect();
-    let accesses = with_whole(own, &is_whole, |at| files[at].0);
+    let whole = |at: usize, thread: Option<u32>| {
+        // Beside touches that were recorded, threads have the numbers of that recording.
+        let thread = thread.or(table[at].mapped_by).unwrap_or(0);
+        Access { via: Via::Mapping, thread, ..Access::call(at as u32, 0, files[at].0) }
+    };
+    let accesses = with_whole(own, &is_whole, whole);
     let mut counts = observation::Access::default();
     table.iter().filter_map(|it| it.counts.as_ref()).for_each(|it| counts.add(it));
     let unseen = table.iter().zip(&is_whole).find(|(it, whole)| maps && !**whole && it.exact == Exact::None);
@@ -192,18 +197,25 @@ fn why_unseen(of: &TracedFile) -> String {
     format!("{}: {why}", of.path)
 }
 
-/// Files that count as touched whole, in the order in which they were first reached among the others.
-fn with_whole(recorded: impl Iterator<Item = Access>, is_whole: &[bool], bytes: impl Fn(usize) -> u64) -> Vec<Access> {
+/// Files that count as touched whole, in the order in which they were first reached among the others, by the thread that reached the
+/// one before: a thread of their own would be at work from the first to the last of them.
+fn with_whole(
+    recorded: impl Iterator<Item = Access>,
+    is_whole: &[bool],
+    whole: impl Fn(usize, Option<u32>) -> Access,
+) -> Vec<Access> {
+    let mut recorded = recorded.filter(|it| !is_whole[it.file as usize]).peekable();
+    let mut thread = recorded.peek().map(|it| it.thread);
     let (mut accesses, mut next) = (Vec::new(), 0);
-    let touch = |at: usize| Access { via: Via::Mapping, ..Access::call(at as u32, 0, bytes(at)) };
-    for access in recorded.filter(|it| !is_whole[it.file as usize]) {
+    for access in recorded {
         while next < access.file as usize {
-            accesses.extend(is_whole[next].then(|| touch(next)));
+            accesses.extend(is_whole[next].then(|| whole(next, thread)));
             next += 1;
         }
+        thread = Some(access.thread);
         accesses.push(access);
     }
-    accesses.extend((next..is_whole.len()).filter(|&at| is_whole[at]).map(touch));
+    accesses.extend((next..is_whole.len()).filter(|&at| is_whole[at]).map(|at| whole(at, thread)));
     accesses
 }
 
@@ -346,11 +358,19 @@ mod tests {
 
     #[test]
     fn small_mapped_files_are_touched_whole_in_the_order_in_which_they_were_reached() {
-        let page = |file: u32, at: u64| Access { via: Via::Mapping, ..Access::call(file, at * 4096, 4096) };
-        let recorded = [page(2, 7), page(4, 0), page(2, 3)];
-        let accesses = with_whole(recorded.into_iter(), &[true, true, false, true, false, true], |at| at as u64 + 1);
-        let whole = |file: u32| Access { via: Via::Mapping, ..Access::call(file, 0, u64::from(file) + 1) };
-        assert_eq!(accesses, [whole(0), whole(1), page(2, 7), whole(3), page(4, 0), page(2, 3), whole(5)]);
+        let page =
+            |file: u32, at: u64, thread| Access { via: Via::Mapping, thread, ..Access::call(file, at * 4096, 4096) };
+        let recorded = [page(2, 7, 1), page(4, 0, 2), page(2, 3, 1)];
+        let whole = |file: usize, thread: Option<u32>| {
+            let thread = thread.unwrap_or(70 + file as u32);
+            Access { via: Via::Mapping, thread, ..Access::call(file as u32, 0, file as u64 + 1) }
+        };
+        let accesses = with_whole(recorded.into_iter(), &[true, true, false, true, false, true], whole);
+        // By the thread that reached what was recorded before it, or else after it.
+        let of = |file: u32, thread: u32| whole(file as usize, Some(thread));
+        assert_eq!(accesses, [of(0, 1), of(1, 1), page(2, 7, 1), of(3, 1), page(4, 0, 2), page(2, 3, 1), of(5, 1)]);
+        let by = with_whole(std::iter::empty(), &[true, false, true], whole);
+        assert_eq!(by.iter().map(|it| (it.file, it.thread)).collect::<Vec<_>>(), [(0, 70), (2, 72)]);
     }
 
     #[test]
