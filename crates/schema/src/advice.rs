@@ -304,8 +304,8 @@ pub enum AdviceReason {
     },
     /// In memory: it may write to pages of its own mapping, of which each becomes a copy; a replay only reads.
     WritesToCopies,
-    /// Of a page of a mapping the first touch is known alone, and beside the program's own work there is time for so many times more
-    /// calls than a replay by calls makes.
+    /// Of a page of a mapping the first touch is known alone, and the program's own work leaves time for so many times as many touches,
+    /// each of which is a call by this arm.
     TouchedAgain {
         arm: String,
         times: f64,

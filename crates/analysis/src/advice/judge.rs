@@ -39,9 +39,10 @@ const ALL: f64 = 0.98;
 const AGAIN: u64 = 4;
 /// Pages that are touched in a mapping, beside which it costs next to nothing to make it.
 const LARGE_MAPPING: u64 = 64;
-/// What a call for a page takes in memory, at least about that; and so many times the accesses are many.
+/// What a call for a page takes in memory, at least about that. So long a program may work with a page that it touches once.
 const CALL_NS: f64 = 500.0;
-const MANY_CALLS: f64 = 2.0;
+/// What a touch of a page takes that is mapped already, at least about that: of 400,000 of 4,000 pages each took 10 to 40 ns.
+const TOUCH_NS: f64 = 10.0;
 /// Of each page: more touches are those of several mappings.
 const TOUCHED_AGAIN: f64 = 1.5;
 /// Processors at work: above, threads or processes work at once; below, the program waits for something else than its pages.
@@ -321,9 +322,11 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     let grade = if is_two_sided && found.advised.coverage >= 1.0 { Grade::B } else { Grade::C };
     let (in_advance, all): (Vec<Candidate>, Vec<Candidate>) =
         all.into_iter().partition(|it| kind::is_in_advance(it.arm));
-    let mut options: Vec<(AdviceOption, &Candidate)> =
-        all.iter().filter(|it| found.is_gain(it)).map(|it| (option(found, it, grade), it)).collect();
-    advice.in_advance = in_advance.iter().filter(|it| found.is_gain(it)).map(|it| option(found, it, grade)).collect();
+    let mut options = gaining(found, &all, grade);
+    let ahead = gaining(found, &in_advance, grade);
+    let untold_ahead = untold(found, &ahead);
+    let is_told = |it: &AdviceOption| !untold_ahead.iter().any(|(arm, _)| *arm == it.to);
+    advice.in_advance = ahead.into_iter().map(|it| it.0).filter(is_told).collect();
     let mut unconfirmed = unconfirmed(found, &advice.switched, &options);
     unconfirmed.extend(untold(found, &options));
     options.retain(|(it, _)| !unconfirmed.iter().any(|(arm, _)| *arm == it.to));
@@ -364,6 +367,10 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
             }
         },
     }
+}
+
+fn gaining<'c, 'a>(found: &Found, all: &'c [Candidate<'a>], grade: Grade) -> Vec<(AdviceOption, &'c Candidate<'a>)> {
+    all.iter().filter(|it| found.is_gain(it)).map(|it| (option(found, it, grade), it)).collect()
 }
 
 /// Nothing gains for certain: because all gain too little, or because that is not known. `one_sided`: the most that the file may be of
@@ -571,13 +578,28 @@ fn writes_to_copies(found: &Found, checked: &Checked) -> Option<AdviceReason> {
     (is_in_memory && is_writable && has_more && found.recorded().maps()).then_some(AdviceReason::WritesToCopies)
 }
 
-/// In memory. How many times more calls than accesses would take as long as the program's own work, where a mapping leaves open
-/// whether that is to come back to pages.
-fn calls_for_own_work(found: &Found) -> Option<f64> {
-    let own_ns = found.program_ns()?.median - found.io_ns()?.median;
-    let times = own_ns / CALL_NS / found.advised.pattern.accesses.max(1) as f64;
-    let is_open = found.recorded().maps() && !found.start.state.waits_for_device();
-    (is_open && times > MANY_CALLS).then_some(times)
+/// How many touches of pages that it reached before the program's own work leaves time for, where a mapping leaves open how many there
+/// are. That work is the same from a cold start: no page is waited for twice.
+fn touches_again(found: &Found) -> f64 {
+    let accesses = found.advised.pattern.accesses as f64;
+    let own_ns = match (&found.in_memory, found.program_ns(), found.io_ns()) {
+        (Some(it), ..) => it.without_file_ns(),
+        (None, Some(program), Some(io)) => program.median - io.median,
+        _ => 0.0,
+    };
+    match found.recorded().maps() {
+        true => ((own_ns - accesses * CALL_NS) / TOUCH_NS).max(0.0),
+        false => 0.0,
+    }
+}
+
+/// What a program gains by an arm, with a low end that allows for calls in the place of such touches. Whole files that are read are in
+/// a buffer.
+fn with_touches_again(found: &Found, it: &Candidate) -> Estimate {
+    let gain = it.gains.program;
+    let calls_ns = if it.arm.maps() || it.code == AdviceCode::M3 { 0.0 } else { touches_again(found) * CALL_NS };
+    let longer = found.program_ns().map_or(0.0, |it| calls_ns / it.median);
+    Estimate { ci_low: 1.0 / (1.0 / gain.ci_low + longer), ..gain }
 }
 
 /// Why accesses may be missing that no count has.
@@ -771,7 +793,7 @@ fn unconfirmed(found: &Found, switched: &[Switched], options: &[(AdviceOption, &
         let real = it.real.filter(|it| !found.is_worth_it(it))?;
         let replayed = |it: &&(AdviceOption, &Candidate)| it.1.switch.is_none();
         let own = options.iter().filter(replayed).find(|(option, _)| option.to == *like);
-        let predicted = own.map(|(option, _)| option.program).or(it.predicted)?;
+        let predicted = own.map(|(_, of)| of.gains.program).or(it.predicted)?;
         let (arm, is_contradicted) = (like.clone(), is_less(real, predicted));
         let why = match is_contradicted {
             true => (
@@ -807,9 +829,10 @@ fn untold(found: &Found, options: &[(AdviceOption, &Candidate)]) -> Vec<(String,
         () if is_opened_again && of.arm.maps() && !found.recorded().maps() => {
             Some(AdviceReason::OpenedAgain { arm: option.to.clone(), opens, files })
         }
-        // Whole files that are read are in a buffer.
-        () if !of.arm.maps() && of.code != AdviceCode::M3 => {
-            calls_for_own_work(found).map(|times| AdviceReason::TouchedAgain { arm: option.to.clone(), times })
+        // Without these touches it gains.
+        () if !found.is_worth_it(&option.program) => {
+            let times = 1.0 + touches_again(found) / found.advised.pattern.accesses.max(1) as f64;
+            Some(AdviceReason::TouchedAgain { arm: option.to.clone(), times })
         }
         () => None,
     };
@@ -847,9 +870,9 @@ fn option(found: &Found, it: &Candidate, grade: Grade) -> AdviceOption {
         Some((line, real)) => (Effort::E0, Grade::A, How::Switch { line: line.clone() }, *real),
         // What no rule explains is known by nothing but its replay.
         None if it.code == AdviceCode::Unknown && !kind::is_in_advance(it.arm) => {
-            (effort, Grade::C, how, it.gains.program)
+            (effort, Grade::C, how, with_touches_again(found, it))
         }
-        None => (effort, grade, how, it.gains.program),
+        None => (effort, grade, how, with_touches_again(found, it)),
     };
     let Gains { io_ns, io, .. } = it.gains;
     let (to, consume) = (it.arm.name.clone(), it.consume);
