@@ -238,6 +238,8 @@ pub enum AccessDifference {
     Hints,
     /// How many threads that had read or mapped a named file were alive at once.
     Readers,
+    /// How often they open the named files.
+    Opens,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -280,6 +282,12 @@ impl Calls {
 }
 
 impl Access {
+    /// Whether files were opened as often as calls read them: each read is then the first one of an opening, and whether it begins
+    /// where another one ended is not counted.
+    pub fn opens_for_each_call(&self) -> bool {
+        self.opens > 1 && self.read_calls() > 1 && self.opens >= self.read_calls()
+    }
+
     /// Bytes that calls delivered.
     pub fn read_bytes(&self) -> u64 {
         self.calls.values().map(|it| it.bytes).fold(0, u64::saturating_add)
@@ -316,7 +324,7 @@ impl Access {
     }
 
     pub fn read_calls(&self) -> u64 {
-        self.calls.values().map(|it| it.count).sum()
+        self.calls.values().map(|it| it.count).fold(0, u64::saturating_add)
     }
 
     pub fn mapped_bytes(&self) -> u64 {

@@ -835,7 +835,7 @@ makes! {
             NotCold { why }, NoFaults { why }, NotAdvised { mappings }, BudgetOver { budget_ms }, Lost { faults },
             Unchecked,
         }
-        AccessDifference { Kind, Mappings, Calls, Direct, Hints, Readers }
+        AccessDifference { Kind, Mappings, Calls, Direct, Hints, Readers, Opens }
         UnknownLikeness { NotObserved, Incomplete { arm, reason }, Ring { arm }, Idle }
         Cause { SystemCalls, Copies, Misses, Bytes, Faults, Mapping, Device }
         Quantity {

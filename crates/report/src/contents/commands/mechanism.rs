@@ -129,6 +129,7 @@ fn held_against(
                 AccessDifference::Direct => each([one, two].map(of_page_cache)),
                 AccessDifference::Hints => each([one, two].map(of_hints)),
                 AccessDifference::Readers => each(readers.map(of_readers)),
+                AccessDifference::Opens => each([one, two].map(of_opens)),
             };
             versus.differences.iter().map(difference).collect::<Vec<String>>().join("; ")
         }
@@ -156,6 +157,14 @@ fn of_readers(at_once: u64) -> String {
         threads => {
             format!("reads or maps files in {} threads that are alive at once", number::count(threads as f64))
         }
+    }
+}
+
+fn of_opens(access: &Access) -> String {
+    match access.opens {
+        0 => "opens no file".into(),
+        1 => "opens one file once".into(),
+        times => format!("opens files {} times", number::count(times as f64)),
     }
 }
 
@@ -217,6 +226,7 @@ fn of_calls(access: &Access) -> String {
     }
     let mut calls: Vec<(&String, &Calls)> = access.calls.iter().collect();
     calls.sort_by_key(|(_, it)| std::cmp::Reverse(it.bytes));
+    let order = |it: &Calls| if is_in_order(it) || !access.opens_for_each_call() { order(it) } else { OPENED.into() };
     let each: Vec<String> = calls
         .iter()
         .map(|(name, it)| format!("{} × {name} of {}, {}", number::count(it.count as f64), sizes(it), order(it)))
@@ -252,6 +262,9 @@ fn sizes(calls: &Calls) -> String {
 fn above(bin: u64) -> u64 {
     bin.saturating_mul(2).max(1)
 }
+
+/// Instead of an order: each read is the first one of an opening.
+const OPENED: &str = "each after opening the file";
 
 /// From this share of the calls on, they are sequential.
 const IN_ORDER: f64 = 0.95;
@@ -330,6 +343,18 @@ mod tests {
         assert_eq!(of(1024 * kib(64) - 33, &[(kib(64), 1025)]), "64 KiB");
         assert_eq!(of(10 * kib(100), &[(kib(64), 10)]), "100 KiB");
         assert_eq!(of(10 * kib(100) + 10 * kib(40), &[(kib(32), 10), (kib(64), 10)]), "32 KiB to 128 KiB");
+    }
+
+    #[test]
+    fn reads_that_each_have_an_opening_of_their_own_have_no_order() {
+        let opened = |opens: u64, in_order: u64| {
+            let mut access = Access { opens, ..Access::default() };
+            (0..100).for_each(|at| access.count_call("pread64", 65_536, 65_536, at < in_order));
+            of_calls(&access)
+        };
+        assert!(opened(100, 1).ends_with(OPENED));
+        assert!(opened(99, 1).ends_with("not sequential"));
+        assert!(opened(100, 100).ends_with("sequential"), "files that are read whole begin where they were opened");
     }
 
     #[test]
