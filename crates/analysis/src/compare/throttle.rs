@@ -96,18 +96,49 @@ fn least_requests(run: &Run, cell: &Cell, pass: &Had) -> Option<f64> {
 
 /// How many times the ratio of two cells it would be had both been held to their limits, and the reason to ask; nothing where
 /// both were, but for the leeway. An arm that got more than its limit would have got the limit, no less: it could do more.
-pub(crate) fn held_to(run: &Run, cells: [&Cell; 2], rates: [Option<Rate>; 2]) -> Option<(f64, Reason)> {
+fn held(both: [(&str, Option<Rate>); 2]) -> Option<(f64, Reason)> {
     let share = |it: Option<Rate>| it.map_or(1.0, |it| it.share().max(1.0));
-    let most = usize::from(share(rates[1]) > share(rates[0]));
-    let Rate { limit, allowed_per_s, per_s } = rates[most].filter(Rate::is_beyond)?;
-    let arm = run.name(cells[most].arm()).to_string();
-    let reason = Reason::ThrottleExceeded { arm, limit, allowed_per_s, per_s };
-    Some((share(rates[0]) / share(rates[1]), reason))
+    let shares = both.map(|it| share(it.1));
+    let (arm, most) = both[usize::from(shares[1] > shares[0])];
+    let Rate { limit, allowed_per_s, per_s } = most.filter(Rate::is_beyond)?;
+    let reason = Reason::ThrottleExceeded { arm: arm.to_string(), limit, allowed_per_s, per_s };
+    Some((shares[0] / shares[1], reason))
+}
+
+/// Of two cells of one run.
+pub(crate) fn held_to(run: &Run, cells: [&Cell; 2], rates: [Option<Rate>; 2]) -> Option<(f64, Reason)> {
+    let [first, second] = cells.map(|it| run.name(it.arm()));
+    held([(first, rates[0]), (second, rates[1])])
+}
+
+/// Why what is said of a cell of two runs is none of it: with both of them held to their limits it would be something else.
+pub(crate) fn opens_across(
+    cells: [(&Record, usize); 2],
+    said: Verdict,
+    speedup: Estimate,
+    pairs: u32,
+) -> Option<Reason> {
+    let runs = cells.map(|(record, cell)| one_cell(record, cell));
+    let [first, second] = runs.each_ref().map(|run| {
+        let cell = run.cells.first()?;
+        Some((run.name(cell.arm()), rate(run, cell)))
+    });
+    let (by, reason) = held([first?, second?])?;
+    is_another(said, speedup, pairs, by).then_some(reason)
+}
+
+/// Whether something else is said of a ratio that is so many times what it is.
+fn is_another(said: Verdict, speedup: Estimate, pairs: u32, by: f64) -> bool {
+    verdict(Some(scaled(speedup, by)), pairs).unwrap_or(Verdict::Undecided) != said
+}
+
+fn one_cell(record: &Record, cell: usize) -> Run<'_> {
+    Run::of(record, |it| std::ptr::eq(it, &record.cells[cell]))
 }
 
 /// How many times its limit a cell got that is judged by its own time, and the reason to ask; nothing where it kept the limit.
 pub(crate) fn beyond(record: &Record, cell: usize) -> Option<(f64, Reason)> {
-    let run = Run::of(record, |it| std::ptr::eq(it, &record.cells[cell]));
+    let run = one_cell(record, cell);
     let of = run.cells.first()?;
     held_to(&run, [of; 2], [rate(&run, of), None])
 }
@@ -130,8 +161,7 @@ pub(crate) fn leave_open_what_came_free(run: &Run, [baseline, arm]: [&Cell; 2], 
     // Also what is undecided either way is the throttle's doing only where it would be decided without it.
     let open = |rates: [Option<Rate>; 2], said: Verdict, speedup: Estimate, pairs: u32| {
         let (by, reason) = held_to(run, cells, rates)?;
-        let held = verdict(Some(scaled(speedup, by)), pairs).unwrap_or(Verdict::Undecided);
-        (held != said).then_some(reason)
+        is_another(said, speedup, pairs, by).then_some(reason)
     };
     let of_rounds = cells.map(|it| rate(run, it));
     let job = confirm::job_of(run.record, finding).filter(|_| finding.answer_of.is_confirmed());

@@ -14,7 +14,7 @@ use schema::{
     record::{Files, Outcome, Reading, Sample},
 };
 
-use crate::{stats::ratio_of_medians, verdict::verdict};
+use crate::{compare::throttle, stats::ratio_of_medians, verdict::verdict};
 
 /// The second run against the first. Above 1 the second is faster.
 pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunComparison {
@@ -31,7 +31,7 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunC
                         not_comparable.push(reason);
                     }
                 }
-                cells.extend(shared(a, b, first.0));
+                cells.extend(shared((first.0, a), (second.0, b)));
             }
             (Some(_), None) => only_first += 1,
             (None, Some(_)) => only_second += 1,
@@ -165,10 +165,10 @@ fn answers(first: &Findings, second: &Findings, pairs: &[Pair]) -> Vec<SharedAns
     shared.collect()
 }
 
-fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<SharedCell> {
+fn shared((first_run, a): (&Record, &CellFinding), (second_run, b): (&Record, &CellFinding)) -> Option<SharedCell> {
     let (first, second) = (a.ns_per_op?, b.ns_per_op?);
-    let speedup = ratio_of_medians(first, second);
-    let (verdict, mut reason) = match verdict(speedup, a.samples.min(b.samples)) {
+    let (speedup, passes) = (ratio_of_medians(first, second), a.samples.min(b.samples));
+    let (mut verdict, mut reason) = match verdict(speedup, passes) {
         Ok(verdict) => (verdict, None),
         Err(open) => (Verdict::Undecided, Some(open.with_advice())),
     };
@@ -176,6 +176,12 @@ fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<Shared
     if verdict != Verdict::Undecided && !sizes.is_empty() {
         let (ours, theirs): (Vec<String>, Vec<String>) = sizes.into_iter().map(|(_, a, b)| (a, b)).unzip();
         reason = Some(Reason::OtherSizes { first: ours, second: theirs });
+    }
+    let cells = [(first_run, a.id.cell), (second_run, b.id.cell)];
+    let is_throttled = [a, b].iter().any(|it| it.does().storage.is_some());
+    let of_throttle = speedup.filter(|_| is_throttled);
+    if let Some(why) = of_throttle.and_then(|it| throttle::opens_across(cells, verdict, it, passes)) {
+        (verdict, reason) = (Verdict::Undecided, Some(why));
     }
     let sizes = [a.does(), b.does()].map(PassSize::of);
     Some(SharedCell {

@@ -2,9 +2,12 @@
 
 use schema::{
     Condition, Labels, Reading, Record, State, Workload,
-    across::{Fact, FactSays, NotComparable, RunComparison},
+    across::{Fact, FactSays, NotComparable, RunComparison, SharedCell},
     arm::Setting,
     command::Spec,
+    condition::Storage,
+    findings::Verdict,
+    reason::Reason,
     record::{Files, NamedPath, Outcome, Resident},
     saved::SavedCell,
 };
@@ -94,6 +97,28 @@ fn bytes_that_faultline_drew_or_that_changed_from_pass_to_pass_are_not_held_agai
     random.record.conditions[0].workload = Workload::Random;
     let other = with_tallies(&random, |_, it| it.checksum = "0000000000000bad".into());
     assert!(across(&random.record, &other).not_comparable.is_empty());
+}
+
+#[test]
+fn what_a_throttle_let_through_free_in_one_run_decides_nothing_about_two() {
+    let run = |id: &str, share: f64| {
+        let condition = Condition { ops: 200, ..random("4 KiB", State::Cold) };
+        let storage = Storage { read_bytes_per_s: None, read_ops_per_s: Some(1000) };
+        let mut lab = Lab::throttled(condition, storage, [("direct", 1.0), ("pread", share)]);
+        (lab.record.id, lab.record.target.made_here) = (id.into(), true);
+        lab.record
+    };
+    let of = |first: f64, second: f64| {
+        let cells = across(&run("first", first), &run("second", second)).cells;
+        let came_free = |it: &SharedCell| matches!(it.reason, Some(Reason::ThrottleExceeded { .. }));
+        assert!(!came_free(&cells[0]), "both got their limit: {:?}", cells[0]);
+        (cells[1].verdict, came_free(&cells[1]))
+    };
+    assert_eq!(of(1.0, 1.69), (Verdict::Undecided, true));
+    assert_eq!(of(1.69, 1.0), (Verdict::Undecided, true));
+    assert_eq!(of(1.69, 0.5), (Verdict::Slower, false));
+    assert_eq!(of(1.69, 1.69), (Verdict::Same, false));
+    assert_eq!(of(0.5, 1.0), (Verdict::Faster, false));
 }
 
 #[test]
