@@ -121,7 +121,7 @@ fn change(recorded: &Arm, arm: &Arm) -> How {
 const USUAL: f64 = 0.5;
 
 /// The method that reads at the file's own position.
-const AT_POSITION: &str = "read";
+pub(super) const AT_POSITION: &str = "read";
 
 /// Of the calls at the position, so many at offsets: a replay at the position sets it for each of these and once more after it,
 /// which no program does.

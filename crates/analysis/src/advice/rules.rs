@@ -8,7 +8,7 @@ use schema::{
     observation::Access,
 };
 
-use super::kind::{buffer_kib, is_advised, is_at_position, is_in_advance, is_plain, populates};
+use super::kind::{AT_POSITION, buffer_kib, is_advised, is_at_position, is_in_advance, is_plain, populates};
 
 /// What comes in is this many times what is touched.
 const MUCH_MORE: f64 = 4.0;
@@ -144,15 +144,19 @@ pub(crate) const RULES: &[Rule] = &[
     Rule {
         code: AdviceCode::R4,
         fires: |it| {
-            let calls = &it.seen?.calls;
-            let positioned = calls.iter().filter(|(name, _)| is_at_position(name)).map(|it| it.1);
-            let at_offsets: u64 = calls.iter().filter(|(name, _)| !is_at_position(name)).map(|it| it.1.count).sum();
-            let (reads, in_order) = positioned.fold((0.0, 0.0), |sum, it| {
+            let seen = it.seen?;
+            let of = |at_position: bool| seen.calls.iter().filter(move |(name, _)| is_at_position(name) == at_position);
+            let (reads, in_order) = of(true).fold((0.0, 0.0), |sum, (_, it)| {
                 (sum.0 + it.count.saturating_sub(it.unplaced) as f64, sum.1 + it.sequential as f64)
             });
-            // After a read at an offset the next one at the position begins elsewhere, and no position was set.
-            let jumps = reads - in_order - at_offsets as f64;
-            (!it.maps() && jumps > MOSTLY * reads).then_some(AdviceReason::Seeks { reads, jumps })
+            // After a read at an offset the next one at the position begins elsewhere, and no position was set: of the same
+            // descriptor, and once after several at offsets that follow each other.
+            let is_one_descriptor = seen.opens <= it.group.map_or(1, |it| it.files);
+            let at_offsets = of(false).map(|(_, it)| it.count.saturating_sub(it.sequential) as f64).sum::<f64>();
+            let jumps = reads - in_order - if is_one_descriptor { at_offsets } else { 0.0 };
+            // With more than a few at offsets, what was recorded is replayed at these.
+            let is_replayed = it.recorded.method == AT_POSITION;
+            (is_replayed && jumps > MOSTLY * reads).then_some(AdviceReason::Seeks { reads, jumps })
         },
         proposes: |it, arm| !arm.maps() && is_plain(arm) && !is_in_advance(arm) && arm.method != it.recorded.method,
     },
@@ -312,19 +316,24 @@ mod tests {
 
     #[test]
     fn r4_holds_where_the_position_is_set_before_most_reads() {
-        let of = |name: &str, jumps: u64| {
+        let of = |arm, name: &str, jumps: u64| {
             let mut seen = Access::default();
             (0..1000).for_each(|at| seen.count_call(name, 4096, 4096, at >= jumps));
-            Case { seen: Some(seen), ..case("read", State::Cached, pattern(1000, 16_384, 1000, 0)) }
+            fired(&Case { seen: Some(seen), ..case(arm, State::Cached, pattern(1000, 16_384, 1000, 0)) })
         };
-        assert_eq!(fired(&of("read", 900)), [AdviceCode::R4]);
-        assert_eq!(fired(&of("read", 400)), []);
-        assert_eq!(fired(&of("pread64", 900)), []);
-        let mut between = Access::default();
-        (0..1000).for_each(|_| between.count_call("pread64", 16, 16, false));
-        (0..1000).for_each(|_| between.count_call("read", 4096, 4096, false));
-        let between = Case { seen: Some(between), ..case("read", State::Cached, pattern(1000, 16_384, 1000, 0)) };
-        assert_eq!(fired(&between), [], "each read at an offset moves nothing");
+        assert_eq!(of("read", "read", 900), [AdviceCode::R4]);
+        assert_eq!(of("read", "read", 400), []);
+        assert_eq!(of("read", "pread64", 900), []);
+        assert_eq!(of("pread", "read", 900), [], "pread is what its replay makes of it");
+        let between = |opens: u64, in_order: bool| {
+            let mut seen = Access { opens, ..Access::default() };
+            (0..1000).for_each(|_| seen.count_call("pread64", 16, 16, in_order));
+            (0..1000).for_each(|_| seen.count_call("read", 4096, 4096, false));
+            fired(&Case { seen: Some(seen), ..case("read", State::Cached, pattern(1000, 16_384, 1000, 0)) })
+        };
+        assert_eq!(between(1, false), [], "each read at an offset moves where the next one begins, and no position");
+        assert_eq!(between(2, false), [AdviceCode::R4], "those of another descriptor move nothing of this one");
+        assert_eq!(between(1, true), [AdviceCode::R4], "one reads on where the other ended");
     }
 
     #[test]
