@@ -170,7 +170,16 @@ pub(super) fn judge(
         Some(How::Switch { line }) => other_file(found, line),
         _ => None,
     };
-    Advice { caveats: caveat.into_iter().chain(advice.caveats).collect(), ..advice }
+    let caveats = caveat.into_iter().chain(direction(found, &advice)).chain(advice.caveats);
+    Advice { caveats: caveats.collect(), ..advice }
+}
+
+/// What to know of going from calls to a mapping, or from a mapping to calls, once for all arms that are named.
+fn direction(found: &Found, advice: &Advice) -> Option<AdviceCaveat> {
+    let named = advice.to.iter().chain(advice.also.iter().map(|it| &it.to));
+    let from = found.recorded().maps();
+    let is_turned = named.filter_map(|it| found.arm(it)).any(|it| it.maps() != from);
+    is_turned.then_some(if from { AdviceCaveat::TowardsCalls } else { AdviceCaveat::TowardsMapping })
 }
 
 /// A file beside those of the command that a switch reaches, and the command does not: it was in the page cache.
@@ -898,14 +907,12 @@ fn best(options: &[(AdviceOption, &Candidate)], is_apart: bool) -> Option<usize>
 }
 
 fn caveats(found: &Found, candidate: &Candidate, is_two_sided: bool) -> Vec<AdviceCaveat> {
-    let (from, advised, arm) = (found.recorded(), found.advised, candidate.arm);
+    let (from, advised) = (found.recorded(), found.advised);
     let is_measured = candidate.switch.is_some();
     let (threads, replayed) = (found.readers(), found.replay_threads());
     let whole = advised.group.as_ref().map_or(0, |it| it.touched_whole);
     let (files, opens) = (found.files(), found.opens());
     let all = [
-        (!from.maps() && arm.maps(), AdviceCaveat::TowardsMapping),
-        (from.maps() && !arm.maps(), AdviceCaveat::TowardsCalls),
         (from.maps(), AdviceCaveat::WholePages),
         (whole > 0, AdviceCaveat::TouchedWhole { files: whole }),
         (opens > files, AdviceCaveat::OpenedAgain { opens, files }),

@@ -548,6 +548,37 @@ fn calls_that_bring_in_too_much_are_to_be_advised_by_one_line() {
 }
 
 #[test]
+fn what_to_know_of_the_other_way_of_reading_is_said_once_for_all_that_is_named() {
+    let directions = |it: &Advice| -> Vec<AdviceCaveat> {
+        let of = |it: &&AdviceCaveat| matches!(it, AdviceCaveat::TowardsMapping | AdviceCaveat::TowardsCalls);
+        it.caveats.iter().filter(of).cloned().collect()
+    };
+    // The hint is the advice, and another option turns.
+    let [to_calls, cached] = points_touched_once().advice();
+    assert_eq!(
+        (to_calls.to.as_deref(), directions(&to_calls)),
+        (Some("native/mmap+random"), vec![AdviceCaveat::TowardsCalls])
+    );
+    assert_eq!((cached.to.clone(), directions(&cached)), (None, vec![]));
+    assert_eq!(directions(&read_points().advice()[0]), [AdviceCaveat::TowardsMapping]);
+    // Both do.
+    let mut plan = read_points();
+    plan.replays = vec![("pread", [77.0, 0.4]), ("mmap", [35.0, 0.4]), ("mmap+random", [29.0, 0.4])];
+    let [both, _] = plan.advice();
+    assert_eq!((both.also.len(), directions(&both)), (1, vec![AdviceCaveat::TowardsMapping]), "{both:?}");
+    // None does.
+    plan.replays = vec![("pread", [77.0, 0.4]), ("pread+random", [29.0, 0.4])];
+    assert_eq!(directions(&plan.advice()[0]), []);
+    // As its own switch does that no replay explains.
+    let switched = Plan { switch: Some(([34.0, 4.0], reads())), ..mapped_points() };
+    let [_, alone] = switched.advice();
+    assert_eq!(
+        (&alone.because[..], directions(&alone)),
+        (&[AdviceReason::SwitchAlone][..], vec![AdviceCaveat::TowardsCalls])
+    );
+}
+
+#[test]
 fn a_switch_that_gives_advice_itself_is_like_the_arm_that_does() {
     let mut plan = read_points();
     let hints = [("posix_fadvise(POSIX_FADV_RANDOM)".to_string(), 1)].into();
