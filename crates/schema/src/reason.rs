@@ -235,6 +235,8 @@ pub enum Unseen {
     MappingsOfThreads,
     /// The first store to a page faults although the page is there, where it was read or written back before.
     StoresFault,
+    /// Of a file with holes, or of a compressed one: major faults of holes wait for no device.
+    HolesFault,
     /// Pages that memory had no room for are reached again by another fault.
     FaultedAgain,
     /// Faults that the kernel makes while it populates a mapping are no event of a counted pass.

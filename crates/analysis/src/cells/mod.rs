@@ -8,9 +8,10 @@ pub(crate) mod precision;
 pub(crate) mod safepoints;
 
 use schema::{
+    Reading,
     findings::{CellFinding, Status},
     protocol::Tally,
-    reason::{Inconsistent, Reason},
+    reason::{Inconsistent, Reason, Unseen},
     warning::ForkGroups,
 };
 
@@ -45,12 +46,23 @@ pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
         major_faults: cell.reading("major_faults", SortedValues::median),
         device_read_bytes: cell.reading("device_read_bytes", SortedValues::median),
         device_write_bytes: cell.reading("device_write_bytes", SortedValues::median),
-        misses_per_block: cell.reading("misses_per_block", SortedValues::median),
+        misses_per_block: misses(run, cell),
         device_bytes_per_byte: cell.reading("device_bytes_per_byte", SortedValues::median),
         peak_memory_bytes: cell.reading("peak_memory_bytes", SortedValues::median),
         peak_anonymous_bytes: cell.reading("peak_anonymous_bytes", SortedValues::median),
         peak_file_bytes: cell.reading("peak_file_bytes", SortedValues::median),
         ceiling_share: cell.ceiling_share(run),
+    }
+}
+
+/// Through a mapping they are major faults, and a page of a hole has one without a read: the kernel makes the page and fills it with
+/// zeros (mm/filemap.c, `filemap_fault`). By calls a hole waits for nothing.
+fn misses(run: &Run, cell: &Cell) -> Reading<f64, Reason> {
+    match cell.reading("misses_per_block", SortedValues::median) {
+        Reading::Value(_) if cell.arm().maps() && run.record.target.allocated().is_some() => {
+            Reading::unavailable(Unseen::HolesFault)
+        }
+        misses => misses,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use schema::{
     Condition, Reading, State, Workload,
+    reason::Unseen,
     record::{CacheKind, CpuCache, Outcome, ReclaimScheme, Resident},
     warning::Warning,
 };
@@ -279,7 +280,17 @@ fn misses_of_a_limited_pass_stand_in_its_cell() {
         pass.reads("device_bytes_per_byte", 0.9);
         pass.reads("device_read_bytes", 1e6);
     };
-    let lab = Lab::duel_with(random("4 KiB", State::Limited), ("pread", 90_000.0), with, ("mmap", 80_000.0), with);
-    let cell = &lab.analyze().cells[0];
-    assert_eq!((&cell.misses_per_block, &cell.device_bytes_per_byte), (&Reading::Value(0.47), &Reading::Value(0.9)));
+    let mut lab = Lab::duel_with(random("4 KiB", State::Limited), ("pread", 90_000.0), with, ("mmap", 80_000.0), with);
+    for cell in &lab.analyze().cells {
+        assert_eq!(
+            (&cell.misses_per_block, &cell.device_bytes_per_byte),
+            (&Reading::Value(0.47), &Reading::Value(0.9))
+        );
+    }
+    // A fault in a hole is a major one, and no wait for the device.
+    lab.record.target.allocated_bytes = lab.record.target.bytes / 2;
+    let [calls, mapping] = &lab.analyze().cells[..] else { panic!("two arms") };
+    assert_eq!(calls.misses_per_block, Reading::Value(0.47));
+    assert_eq!(mapping.misses_per_block, Reading::unavailable(Unseen::HolesFault));
+    assert_eq!(mapping.device_bytes_per_byte, Reading::Value(0.9));
 }

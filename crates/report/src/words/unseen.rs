@@ -22,6 +22,9 @@ pub(super) fn unseen(why: &Unseen) -> String {
             "each thread has a mapping of its own: a page that comes into several of them counts once, and faults in each"
         }
         Unseen::StoresFault => "the first store to a page after it was read or written back is a fault of its own",
+        Unseen::HolesFault => {
+            "the file has holes, or is compressed, and a page of a hole has a major fault that waits for no device"
+        }
         Unseen::FaultedAgain => "pages that memory has no room for are reached again, by another fault",
         Unseen::KernelPopulates => {
             "the kernel populates the mapping, and the faults that it makes for that are not counted in such a pass"
