@@ -58,6 +58,26 @@ fn too_little_address_space_for_a_mapping_fails_the_mapping_and_reading_answers(
 }
 
 #[test]
+fn a_range_that_ends_within_a_sector_leaves_out_the_arm_that_cannot_read_it_to_its_end() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 16 << 20);
+    // A trial reads the first 8 MiB.
+    let experiment = sandbox.write(
+        "odd.toml",
+        "title = \"An odd end\"\n[[compare]]\nworkload = \"scan\"\nblock = \"4 KiB\"\nstate = \"cold\"\n\
+         arms = [\"pread\", \"direct\", \"mmap\"]\nrange = { bytes = 12583012 }\nops = 3073\n",
+    );
+    let output = sandbox.run(&["run", &file, "-e", &experiment, "--rounds=1", "--json", "--quiet"]);
+    output.sane();
+    let record = output.document().record;
+    for cell in record.cells.iter().filter(|it| !it.control) {
+        let is_refused = matches!(cell.skipped, Some(schema::Skip::Unavailable(_)));
+        assert_eq!(is_refused, cell.arm.is_direct(), "{}: {:?}", cell.arm, cell.skipped);
+    }
+    assert!(record.samples.iter().all(|it| failure(it).is_none()), "{record:?}");
+}
+
+#[test]
 fn too_few_descriptors_end_in_sentences_and_never_in_a_panic() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);

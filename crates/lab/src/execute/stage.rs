@@ -484,6 +484,10 @@ impl Bench<'_> {
         }
         for trial in trials {
             let condition = self.condition_of(trial.cell);
+            if let Some(reason) = self.refuses_more(trial, &condition) {
+                self.record.cells[trial.cell].leave_out(Skip::Unavailable(reason));
+                continue;
+            }
             let left = self.clock.left();
             let needed = trial.pass_time(condition.ops);
             if needed > left {
@@ -492,6 +496,19 @@ impl Bench<'_> {
                 self.record.cells[trial.cell].leave_out(skip);
             }
             self.times.expected.insert(trial.cell, needed);
+        }
+    }
+
+    /// Why an arm around the page cache cannot make the passes that were planned although it made its trial: those come to the end of
+    /// a range, which may lie within a sector. A worker is asked, and reads no more than a block to answer.
+    fn refuses_more(&self, trial: &Trial, condition: &Condition) -> Option<String> {
+        let arm = &self.record.cells[trial.cell].arm;
+        if !arm.is_direct() || condition.workload.writes() || trial.ops >= condition.ops {
+            return None;
+        }
+        match possible::job(arm, &self.job(arm, condition, self.target), self.stop.interrupted) {
+            Err(Skip::Unavailable(reason)) => Some(reason),
+            _ => None,
         }
     }
 

@@ -116,10 +116,18 @@ pub fn arm(
 ) -> Result<(), Skip> {
     on_this_file_system(arm, target).map_err(Skip::Unavailable)?;
     let block_bytes = target.bytes.min(block_bytes);
-    let job = Job { consume, ..Job::new(arm, &target.path, Span { offset: 0, bytes: block_bytes }) };
+    let span = Span { offset: 0, bytes: block_bytes };
+    job(arm, &Job { consume, ..Job::new(arm, &target.path, span) }, interrupted)
+}
+
+/// Whether a worker can make ready for this job; no pass is made.
+///
+/// # Errors
+/// What it refuses, and why.
+pub(crate) fn job(arm: &Arm, job: &Job, interrupted: &AtomicBool) -> Result<(), Skip> {
     let worker = runtime::worker(arm).map_err(Skip::Unavailable)?;
     let asked = Link::start(worker, interrupted).and_then(|(mut link, _)| {
-        link.prepare(&job)?;
+        link.prepare(job)?;
         link.bye()
     });
     match asked {
