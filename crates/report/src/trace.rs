@@ -268,13 +268,12 @@ mod tests {
             unseen_touches: 1500,
             mappings: 2,
             bytes: Some(2 << 20),
-            identity: None,
             resident_before: Some(0.25),
-            found: Vec::new(),
             evicted: path == "/b",
             exact,
             inexact,
             counts: Some(counts.clone()),
+            ..TracedFile::default()
         };
         let of = |file, accesses| FileSummary {
             file,

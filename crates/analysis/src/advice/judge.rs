@@ -587,8 +587,8 @@ fn writes_to_copies(found: &Found, checked: &Checked) -> Option<AdviceReason> {
     (is_in_memory && is_writable && has_more && found.recorded().maps()).then_some(AdviceReason::WritesToCopies)
 }
 
-/// How many touches of pages that it reached before the program's own work leaves time for, where a mapping leaves open how many there
-/// are. That work is the same from a cold start: no page is waited for twice.
+/// How many touches of pages that it reached before the program's own work leaves time for, of all threads that are at work at once,
+/// where a mapping leaves open how many there are. That work is the same from a cold start: no page is waited for twice.
 fn touches_again(found: &Found) -> f64 {
     let accesses = found.advised.pattern.accesses as f64;
     let own_ns = match (&found.in_memory, found.program_ns(), found.io_ns()) {
@@ -597,7 +597,7 @@ fn touches_again(found: &Found) -> f64 {
         _ => 0.0,
     };
     match found.recorded().maps() {
-        true => ((own_ns - accesses * CALL_NS) / TOUCH_NS).max(0.0),
+        true => ((own_ns * found.at_work() - accesses * CALL_NS) / TOUCH_NS).max(0.0),
         false => 0.0,
     }
 }
@@ -606,7 +606,8 @@ fn touches_again(found: &Found) -> f64 {
 /// a buffer.
 fn with_touches_again(found: &Found, it: &Candidate) -> Estimate {
     let gain = it.gains.program;
-    let calls_ns = if it.arm.maps() || it.code == AdviceCode::M3 { 0.0 } else { touches_again(found) * CALL_NS };
+    let is_read_once = it.arm.maps() || it.code == AdviceCode::M3;
+    let calls_ns = if is_read_once { 0.0 } else { touches_again(found) * CALL_NS / found.at_work() };
     let longer = found.program_ns().map_or(0.0, |it| calls_ns / it.median);
     Estimate { ci_low: 1.0 / (1.0 / gain.ci_low + longer), ..gain }
 }
@@ -857,9 +858,8 @@ fn untold(found: &Found, options: &[(AdviceOption, &Candidate)]) -> Vec<(String,
 fn beside_the_reads(found: &Found) -> Option<AdviceReason> {
     let program = found.program.as_ref().filter(|_| !found.start.state.waits_for_device())?;
     let threads = found.replay_threads();
-    let at_work = threads.min(found.run.record.environment.cpus.max(1));
     match program.now.busy() {
-        Some(busy) if busy < WAITS * f64::from(at_work) => Some(AdviceReason::WaitsElsewhere { busy, threads }),
+        Some(busy) if busy < WAITS * found.at_work() => Some(AdviceReason::WaitsElsewhere { busy, threads }),
         Some(busy) if busy <= OVERLAPS * f64::from(threads) => None,
         _ => found.observation(program.now).filter(|it| it.threads > 1).map(|_| AdviceReason::SeveralThreads),
     }

@@ -278,6 +278,11 @@ impl<'r, 'a> Found<'r, 'a> {
         self.view().recorded.own.threads.max(1)
     }
 
+    /// So many of them can be at work at once.
+    fn at_work(&self) -> f64 {
+        self.replay_threads().min(self.run.record.environment.cpus.max(1)).into()
+    }
+
     fn seen(&self, cell: &Cell) -> Option<&'a Access> {
         Some(&self.observation(cell)?.named)
     }

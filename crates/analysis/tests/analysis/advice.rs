@@ -351,6 +351,25 @@ fn the_low_end_of_a_gain_by_calls_allows_for_all_that_a_program_may_come_back_to
 }
 
 #[test]
+fn several_threads_have_as_many_times_the_time_to_come_back_to_pages() {
+    // Half a microsecond of own work for each of its pages in one thread.
+    let of = |threads: u32| {
+        let replays = vec![("mmap", [0.0, 8.0]), ("pread", [0.0, 4.0])];
+        let pattern = Pattern { accesses: 2000, distinct_pages: 2000, threads: threads.into(), ..points() };
+        let states = vec![State::Cached];
+        let plan = Plan { program: [0.0, 9.0], replays, pattern, threads, states, ..mapped_points() };
+        let mut lab = with_own_time(plan.lab(), 9.0 * f64::from(threads) - 4.0);
+        lab.record.environment.cpus = 4;
+        lab.analyze().advice.remove(0)
+    };
+    assert_eq!(of(1).to.as_deref(), Some("native/pread"), "{:?}", of(1));
+    for threads in [2, 4] {
+        let open = of(threads);
+        assert!(matches!(open.because[..], [AdviceReason::TouchedAgain { times, .. }] if times > 40.0), "{open:?}");
+    }
+}
+
+#[test]
 fn a_program_that_writes_to_copies_of_pages_is_not_what_a_replay_does_in_memory() {
     let of = |writable: bool, shared: bool| {
         let mut lab = Plan { states: vec![State::Cached], ..mapped_points() }.lab();
