@@ -184,6 +184,7 @@ struct Found<'a> {
     by_path: HashMap<String, u32>,
     /// Those that read, by their numbers in the log; 0 is the first one, which has none as long as it is alone.
     threads: HashMap<u64, u32>,
+    next_thread: u32,
     first: Option<u64>,
     /// Those that others made, by their numbers.
     children: HashSet<u64>,
@@ -238,15 +239,23 @@ impl Found<'_> {
         if self.accesses.len() as u64 == ACCESSES_MAX {
             return Err(Wrong::TooMany);
         }
-        let next = self.threads.len() as u32;
         let mut is_first = |it: u64| !self.children.contains(&it) && *self.first.get_or_insert(it) == it;
         let number = match thread {
             Some(number) if !is_first(number) => number,
             _ => 0,
         };
-        let thread = *self.threads.entry(number).or_insert(next);
+        let thread = *self.threads.entry(number).or_insert_with(|| {
+            self.next_thread += 1;
+            self.next_thread - 1
+        });
         self.accesses.push(Access { thread, ..Access::call(file, offset, bytes) });
         Ok(())
+    }
+
+    /// The kernel gives its number to later ones, too.
+    fn ended(&mut self, thread: u64) {
+        let is_first = !self.children.contains(&thread) && self.first.is_none_or(|it| it == thread);
+        self.threads.remove(&if is_first { 0 } else { thread });
     }
 
     /// Where it was read is not known.

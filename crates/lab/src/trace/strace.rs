@@ -115,6 +115,9 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
         let (thread, text) = prefix(&line);
         if text.starts_with("+++") || text.starts_with("---") {
             is_known = true;
+            if text.starts_with("+++") {
+                found.ended(thread);
+            }
         } else if let Some((number, _)) =
             text.strip_prefix("strace: Process ").and_then(|it| it.split_once(" attached"))
         {
@@ -149,7 +152,10 @@ fn prefix(line: &str) -> (u64, &str) {
         (thread, rest) = (number, after.trim_start());
     }
     match rest.split_once(' ') {
-        Some((time, after)) if !time.is_empty() && time.chars().all(|it| it.is_ascii_digit() || ".:+".contains(it)) => {
+        Some((time, after))
+            if time.contains(|it: char| it.is_ascii_digit())
+                && time.chars().all(|it| it.is_ascii_digit() || ".:+".contains(it)) =>
+        {
             (thread, after.trim_start())
         }
         _ => (thread, rest),

@@ -198,6 +198,12 @@ fn accesses_have_the_threads_that_made_them_numbered_as_they_began_to_read_what_
     assert_eq!(threads(&format!("{}strace: Process 4712 attached\n{after}", log(&[""], "/d/a"))), [0, 1, 0, 0]);
     let forked = "fork() = 4712\n".to_string();
     assert_eq!(threads(&(forked + &after)), [0, 1, 1]);
+    // The kernel gives the number of one that ended to another one.
+    let ended = |thread: &str| format!("{thread}+++ exited with 0 +++\n");
+    let read = |thread: &str| log(&[thread], "/d/a");
+    let turns = ["7 ", "8 ", "7 "].map(|it| read(it) + &ended(it)).concat();
+    assert_eq!(threads(&turns), [0, 1, 2]);
+    assert_eq!(threads(&(ended("9 ") + &read("7 ") + &read("8 "))), [0, 1]);
 }
 
 #[test]

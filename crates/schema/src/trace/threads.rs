@@ -10,8 +10,10 @@ use std::{
 
 /// Of more at once, several share one.
 pub const REPLAY_THREADS_MAX: u32 = 256;
-/// Threads of a trace are numbered by their first accesses: those beyond have the numbers of earlier ones.
-const NUMBERS: u32 = 1 << 16;
+/// Threads of a trace are numbered by their first accesses: those from the last of these numbers on count as one.
+const NUMBERS: u32 = 1 << 20;
+/// So many at most: each wait takes tens of microseconds, which is no time of an access.
+const PARTS_MAX: u64 = 64;
 /// Each has a buffer as long as the longest access, and all of them together have at most so much memory.
 const BUFFER_BYTES_MAX: u64 = 1 << 30;
 
@@ -36,7 +38,7 @@ pub struct Overlaps {
 impl Overlaps {
     /// The next access in the order.
     pub fn add(&mut self, thread: u32, bytes: u64) {
-        let (thread, place) = (thread % NUMBERS, self.accesses);
+        let (thread, place) = (thread.min(NUMBERS - 1), self.accesses);
         self.accesses += 1;
         self.longest_bytes = self.longest_bytes.max(bytes);
         match &mut self.now {
@@ -56,21 +58,25 @@ impl Overlaps {
     }
 
     /// As many as were at work at once, or as the buffers of a replay leave room for.
-    pub fn threads(mut self) -> ReplayThreads {
-        self.keep();
+    pub fn threads(self) -> ReplayThreads {
         let room = BUFFER_BYTES_MAX / self.longest_bytes.max(1);
-        let most = room.clamp(1, REPLAY_THREADS_MAX.into()) as u32;
+        self.at_most(room.clamp(1, REPLAY_THREADS_MAX.into()) as u32)
+    }
+
+    /// As many as were at work at once, or `most`. The first accesses of a trace alone have no more than all of them.
+    pub fn at_most(mut self, most: u32) -> ReplayThreads {
+        self.keep();
         let mut all: Vec<(u32, Seen)> = self.threads.into_iter().collect();
         all.sort_unstable_by_key(|it| it.1.first);
-        // How many are at work at once in each part, and of each thread its part and which of these it is.
-        let (mut parts, mut placed) = (Vec::<u32>::new(), Vec::with_capacity(all.len()));
+        // How many are at work at once in each part, and its accesses; of each thread its part and which of these it is.
+        let (mut parts, mut placed) = (Vec::<(u32, u64)>::new(), Vec::with_capacity(all.len()));
         let (mut free, mut busy) = (BTreeSet::new(), BinaryHeap::new());
         let (mut used, mut end) = (0, None);
         for (thread, seen) in all {
             if end.is_none_or(|end| seen.first > end) {
                 // Nobody that began before is at work any more.
                 (used, free, busy) = (0, BTreeSet::new(), BinaryHeap::new());
-                parts.push(0);
+                parts.push((0, 0));
             }
             while let Some(&Reverse((ended, own))) = busy.peek()
                 && ended < seen.first
@@ -89,18 +95,22 @@ impl Overlaps {
             busy.push(Reverse((seen.last, own)));
             end = end.max(Some(seen.last));
             placed.push((thread, seen, parts.len() - 1, own));
-            if let Some(at_once) = parts.last_mut() {
-                *at_once = used;
+            if let Some(part) = parts.last_mut() {
+                *part = (used, part.1 + seen.accesses);
             }
         }
-        let count = parts.iter().copied().max().unwrap_or(1);
-        // One thread after the other waits for nobody.
-        let mut after = 0;
-        let joined = (0..parts.len()).map(|at| {
-            after += usize::from(at > 0 && parts[at - 1..=at] != [1, 1]);
-            after
-        });
-        let joined: Vec<usize> = joined.collect();
+        let count = parts.iter().map(|it| it.0).max().unwrap_or(1);
+        // One thread after the other waits for nobody, and a short part is one with the next.
+        let least = self.accesses.div_ceil(PARTS_MAX);
+        let (mut after, mut accesses, mut joined) = (0, 0, Vec::with_capacity(parts.len()));
+        for (at, part) in parts.iter().enumerate() {
+            let is_alone = at == 0 || part.0 == 1 && parts[at - 1].0 == 1;
+            if !is_alone && accesses >= least {
+                (after, accesses) = (after + 1, 0);
+            }
+            accesses += part.1;
+            joined.push(after);
+        }
         let share = |part: usize, own: u32| joined[part] * count as usize + own as usize;
         let mut ends = vec![0; (after + 1) * count as usize];
         placed.iter().for_each(|(_, seen, part, own)| ends[share(*part, *own)] += seen.accesses);
@@ -109,8 +119,8 @@ impl Overlaps {
     }
 }
 
-/// Which thread of a replay makes which accesses, in parts: no thread begins the next part before all have made their accesses of
-/// this one.
+/// Which thread of a replay makes which accesses, in parts: no thread begins with its accesses of a part before all have made theirs
+/// of the parts before.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ReplayThreads {
     pub count: u32,
@@ -123,7 +133,7 @@ pub struct ReplayThreads {
 impl ReplayThreads {
     /// The share, by its place in `ends`, that the accesses of a thread of the trace belong to.
     pub fn share(&self, thread: u32) -> usize {
-        self.of.get(&(thread % NUMBERS)).copied().unwrap_or(0)
+        self.of.get(&thread.min(NUMBERS - 1)).copied().unwrap_or(0)
     }
 }
 
@@ -190,6 +200,29 @@ mod tests {
         let mut overlaps = Overlaps::default();
         [0, 1, 2, 0, 1, 2].into_iter().for_each(|it| overlaps.add(it, 1 << 29));
         assert_eq!(overlaps.threads().count, 2);
+    }
+
+    #[test]
+    fn short_parts_are_one_and_numbers_beyond_are_one_thread() {
+        // Two threads, four accesses each, again and again: 2 x 8,000.
+        let order: Vec<u32> = (0..2000).flat_map(|at| [0, 1, 0, 1, 0, 1, 0, 1].map(|it| 2 * at + it)).collect();
+        let parts = shares(&order).last().unwrap().0 + 1;
+        assert!((32..=64).contains(&parts), "{parts}");
+        assert_eq!(of(&order).count, 2);
+        // Processes one after the other.
+        let many: Vec<u32> = (NUMBERS - 5..NUMBERS + 5).collect();
+        assert_eq!(of(&many).count, 1);
+    }
+
+    #[test]
+    fn the_first_accesses_have_no_more_threads_than_their_job() {
+        let order = [0, 1, 2, 3, 0, 1, 2, 3];
+        for most in 1..=5 {
+            let mut overlaps = Overlaps::default();
+            order.iter().for_each(|it| overlaps.add(*it, 1));
+            let threads = overlaps.at_most(most);
+            assert_eq!((threads.count, threads.ends.last()), (most.min(4), Some(&8)));
+        }
     }
 
     proptest::proptest! {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use io_uring::{IoUring, Probe, opcode, types};
-use schema::Span;
+use schema::{Span, Workload};
 
 use super::{Method, direct};
 use crate::{
@@ -54,6 +54,8 @@ impl Method for Uring {
 #[derive(Clone, Copy)]
 pub(crate) struct UringWay {
     pub(crate) depth: u32,
+    /// In flight of each thread: of those of a replay, which make more accesses or less, in the mean.
+    each: u32,
     pub(crate) registered: bool,
     /// Offsets and lengths are multiples of it with O_DIRECT; 1 otherwise.
     alignment: u64,
@@ -70,10 +72,15 @@ impl UringWay {
         let page = rustix::param::page_size();
         let stride = (task.pattern.block.next_multiple_of(alignment) as usize).next_multiple_of(page);
         let fitting = (MAX_BUFFER / stride).max(1) as u64;
-        let ops_of_one_thread = task.pattern.share(0).0;
-        let asked = u64::from(task.arm.number("queue_depth").unwrap_or(1).max(1));
-        let depth = asked.min(fitting).min(ops_of_one_thread) as u32;
-        Ok(UringWay { depth, registered, alignment, direct, stride })
+        let ops: Vec<u64> = match task.pattern.workload {
+            Workload::Replay => task.pattern.accesses.most().into_iter().map(|it| it as u64).collect(),
+            _ => vec![task.pattern.share(0).0],
+        };
+        let asked = u64::from(task.arm.number("queue_depth").unwrap_or(1).max(1)).min(fitting);
+        let depth = asked.min(ops.iter().copied().max().unwrap_or(1)) as u32;
+        let threads = if task.pattern.workload == Workload::Replay { task.job.threads.into() } else { 1 };
+        let each = ops.iter().map(|it| asked.min(*it)).sum::<u64>() / threads;
+        Ok(UringWay { depth, each: each.max(1) as u32, registered, alignment, direct, stride })
     }
 
     /// Builds the same ring as the pass, registers as much memory, and checks that it supports the operations. What is
@@ -159,7 +166,7 @@ impl Way for UringWay {
     }
 
     fn queue_depth(&self) -> u32 {
-        self.depth
+        self.each
     }
 }
 

@@ -4,6 +4,7 @@
 //! wait for each other. Buffers and threads exist before the first clock is read. No policy here: what to do is in
 //! the task.
 
+mod joins;
 mod several;
 
 use std::{
@@ -12,6 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use joins::Joins;
 use rustix::mm::MapFlags;
 use schema::{
     Descriptor, Span,
@@ -252,7 +254,8 @@ fn run<W: Way>(
     rooms: &mut [Room],
     held: Option<&mut Vec<Opened<W>>>,
 ) -> Result<(Phases, Usage, Count), (&'static str, Fault)> {
-    let team = Team { way, task, barrier: Barrier::new(rooms.len()), common: Mutex::new(Vec::new()) };
+    let joins = Joins::new(&task.pattern.accesses, task.job.threads);
+    let team = Team { way, task, joins, barrier: Barrier::new(rooms.len()), common: Mutex::new(Vec::new()) };
     let held: Vec<Option<&mut Opened<W>>> = match held {
         Some(opened) => opened.iter_mut().map(Some).collect(),
         None => rooms.iter().map(|_| None).collect(),
@@ -323,6 +326,7 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
 struct Team<'a, W: Way> {
     way: &'a W,
     task: &'a Task,
+    joins: Joins,
     barrier: Barrier,
     /// With a shared descriptor: what the first thread opened, once for each of the others.
     common: Mutex<Vec<Arc<W::Shared>>>,
@@ -361,9 +365,7 @@ impl<W: Way> Team<'_, W> {
         let open = Some((opening, Instant::now()));
         self.wait_for_all();
         let done = opened.map(|mut opened| (self.work(thread, room, &mut opened), opened));
-        if done.is_err() {
-            (1..self.task.pattern.accesses.parts()).for_each(|_| self.wait_for_all());
-        }
+        let done = done.map_err(|fault| self.joins.nothing(&self.task.pattern.accesses, thread, fault));
         self.wait_for_all();
         match done {
             Ok(((work, outcome), opened)) => {
@@ -408,16 +410,15 @@ impl<W: Way> Team<'_, W> {
         let job = &self.task.job;
         let pattern = &self.task.pattern;
         let begin = Instant::now();
-        let mut outcome = drive::pass(&mut access, pattern, thread, job.consume, &mut room.destination);
-        for part in 1..pattern.accesses.parts() {
-            self.wait_for_all();
-            outcome = outcome.and_then(|before| {
+        let outcome = match pattern.accesses.parts() {
+            1 => drive::pass(&mut access, pattern, thread, job.consume, &mut room.destination),
+            _ => self.joins.each(&pattern.accesses, thread, Ok(Count::default()), |part, before| {
                 let spans = Replay::of_part(&pattern.accesses, part, thread);
                 let percent = pattern.consumed_percent;
                 let count = drive::with_spans(&mut access, spans, percent, job.consume, &mut room.destination);
                 Ok(before.add(count?))
-            });
-        }
+            }),
+        };
         let end = Instant::now();
         ((begin, end), outcome.map_err(|error| ("work", at(format!("reading with {}", job.method))(error))))
     }

@@ -12,7 +12,9 @@ use std::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schema::protocol::{Hold, Phases, Usage};
 
-use super::{PassResult, REHEARSAL_OPS, Room, Session, ThreadResult, each_in_a_thread, result, summarize};
+use super::{
+    PassResult, REHEARSAL_OPS, Room, Session, ThreadResult, each_in_a_thread, joins::Joins, result, summarize,
+};
 use crate::{
     access::Way,
     drive::{self, Count},
@@ -95,7 +97,8 @@ impl<W: Way> SeveralFiles<W> {
     fn replay(&mut self, several: &Several) -> Result<(Phases, Usage, Count), (&'static str, Fault)> {
         let SeveralFiles { opened, rooms, way, task } = self;
         let common = several.files.iter().filter(|_| task.is_shared()).map(|_| Mutex::new(Weak::new())).collect();
-        let team = Team { way, task, several, barrier: Barrier::new(rooms.len()), common };
+        let joins = Joins::new(&several.accesses, task.job.threads);
+        let team = Team { way, task, several, joins, barrier: Barrier::new(rooms.len()), common };
         let members = rooms.iter_mut().zip(opened.iter_mut()).collect();
         let outcome = each_in_a_thread(members, |thread, (room, opened)| team.thread(thread, room, opened));
         let outcome = outcome.and_then(summarize);
@@ -111,23 +114,21 @@ struct Team<'a, W: Way> {
     way: &'a W,
     task: &'a Task,
     several: &'a Several,
+    joins: Joins,
     barrier: Barrier,
     /// With shared descriptors: what is open of each file.
     common: Vec<Mutex<Weak<W::Shared>>>,
 }
 
 impl<W: Way> Team<'_, W> {
-    /// Every path through it waits at the same number of barriers, also after a failure.
     fn thread(&self, thread: u32, room: &mut Room, opened: &mut OpenFiles<W>) -> ThreadResult {
         self.wait_for_all();
         let before = (thread == 0).then(usage::now);
         self.wait_for_all();
         let begin = Instant::now();
-        let mut outcome = self.stretches(0, thread, room, opened);
-        for part in 1..self.several.accesses.parts() {
-            self.wait_for_all();
-            outcome = outcome.and_then(|count| Ok(count.add(self.stretches(part, thread, room, opened)?)));
-        }
+        let outcome = self.joins.each(&self.several.accesses, thread, Ok(Count::default()), |part, count: Count| {
+            Ok(count.add(self.stretches(part, thread, room, opened)?))
+        });
         let work = Some((begin, Instant::now()));
         self.wait_for_all();
         ThreadResult { open: None, work, close: None, usage: before.map(|it| usage::since(&it)), outcome }

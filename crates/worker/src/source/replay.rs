@@ -51,6 +51,24 @@ impl Accesses {
         self.ends.len() / self.threads
     }
 
+    /// So many of each thread, part by part.
+    #[cfg(test)]
+    pub(crate) fn planted<const THREADS: usize>(shares: &[[usize; THREADS]]) -> Accesses {
+        let mut end = 0;
+        let ends = shares.as_flattened().iter().map(|it| {
+            end += it;
+            end
+        });
+        let ends = ends.collect();
+        Accesses { list: vec![Span::default(); end].into(), ends, threads: THREADS }
+    }
+
+    /// The most accesses that each thread makes in a part.
+    pub(crate) fn most(&self) -> Vec<usize> {
+        let of = |thread| (0..self.parts()).map(|part| self.share(part, thread).len()).max().unwrap_or(0);
+        (0..self.threads as u32).map(of).collect()
+    }
+
     /// Of a thread in a part; a pass may have more threads than are at work.
     pub(crate) fn share(&self, part: usize, thread: u32) -> Range<usize> {
         match thread as usize {
@@ -312,11 +330,7 @@ fn shared_out(
     }
     let mut overlaps = Overlaps::default();
     first_ones(job, &pick, |access, _| overlaps.add(access.thread, access.bytes))?;
-    let threads = overlaps.threads();
-    if threads.count > job.threads {
-        let (at_once, threads) = (threads.count, job.threads);
-        return Err(format!("{at_once} threads of the trace are at work at once, and the job asks for {threads}"));
-    }
+    let threads = overlaps.at_most(job.threads);
     let ends: Vec<usize> = threads.ends.iter().map(|it| *it as usize).collect();
     let mut next: Vec<usize> = (0..ends.len()).map(|at| share(&ends, at).start).collect();
     let all = ends.last().copied().unwrap_or(0);
