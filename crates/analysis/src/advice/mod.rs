@@ -91,6 +91,8 @@ struct InMemory {
     least: Estimate,
     /// The most that the program may take to reach its file.
     most_ns: f64,
+    /// What it takes to look at all bytes of the pages that are reached.
+    look_ns: f64,
 }
 
 impl InMemory {
@@ -101,7 +103,7 @@ impl InMemory {
         let (replay, least) = (cached.view().times.middle()?, cached.least().times.middle()?);
         let program = cached.program_ns()?;
         let most_ns = (most_share? * program.ci_high).max(least.ci_high);
-        Some(InMemory { program, replay_ns: replay.median, least, most_ns })
+        Some(InMemory { program, replay_ns: replay.median, least, most_ns, look_ns: cached.look_ns() })
     }
 
     /// What the program takes besides reaching its file.
@@ -264,6 +266,12 @@ impl<'r, 'a> Found<'r, 'a> {
     /// The one that looks at the least.
     fn least(&self) -> &View<'r, 'a> {
         self.views.iter().find(|it| it.consume == Consume::Touch).unwrap_or(self.view())
+    }
+
+    /// What a replay takes longer that looks at all bytes than the one that looks at the least.
+    fn look_ns(&self) -> f64 {
+        let ns = |it: &View| it.times.middle().map_or(0.0, |it| it.median);
+        self.views.iter().map(ns).fold(0.0, f64::max) - ns(self.least())
     }
 
     /// Threads that reach the file, the most at one time; where that was not seen, as many as ever did. Which threads touch a

@@ -336,6 +336,23 @@ fn from_a_cold_start_too_calls_would_be_made_for_each_touch_of_a_page() {
 }
 
 #[test]
+fn a_walk_in_order_has_the_time_to_look_at_all_bytes_before_it_comes_back_to_any() {
+    let of = |in_order: u64, look_ms: f64| {
+        let replays = vec![("mmap", [75.4, 0.4]), ("pread", [29.0, 0.9])];
+        let pattern = Pattern { in_order, ..points() };
+        let plan = Plan { program: [78.4, 3.4], replays, pattern, states: vec![State::Cold], ..mapped_points() };
+        let mut lab = plan.lab();
+        let looking = [("mmap", [0.0, 0.4 + look_ms]), ("pread", [0.0, 0.9 + look_ms])];
+        plan.replay(&mut lab, State::Cached, 1, (Consume::Sum, &looking));
+        lab.analyze().advice.remove(0).verdict
+    };
+    // Of its own work of 3 ms.
+    assert_eq!(of(542, 2.2), AdviceVerdict::Switch);
+    assert_eq!(of(542, 0.5), AdviceVerdict::Unknown);
+    assert_eq!(of(3, 2.2), AdviceVerdict::Unknown, "what lies anywhere is looked at in part");
+}
+
+#[test]
 fn the_low_end_of_a_gain_by_calls_allows_for_all_that_a_program_may_come_back_to() {
     let of = |cold_ms: f64| {
         let replays = vec![("mmap", [cold_ms, 0.4]), ("pread", [29.0, 0.9])];

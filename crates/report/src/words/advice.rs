@@ -135,8 +135,8 @@ pub fn advice_reason(of: &AdviceReason) -> String {
                 .into()
         }
         AdviceReason::TouchedAgain { arm, times: of_calls } => format!(
-            "of each page the first touch is known alone: if the program's own work is to come back to pages, {arm} makes up to {} \
-             as many calls as its replay",
+            "of each page the first touch is known alone: if the program's own work is to come back to pages, {arm} may make \
+             {} as many calls as its replay",
             times(*of_calls)
         ),
         AdviceReason::OpenedAgain { arm, opens, files } => format!(
