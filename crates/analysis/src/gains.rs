@@ -7,7 +7,8 @@ use schema::findings::Estimate;
 
 use crate::{measured::Cell, stats};
 
-/// The time of each round; of several cells that do the same, their mean.
+/// The time of each round, without the own work of a program that a replay has between its accesses; of several cells that do the
+/// same, their mean.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Series(BTreeMap<u32, f64>);
 
@@ -15,9 +16,10 @@ impl Series {
     pub(crate) fn of<'a, 'r: 'a>(cells: impl IntoIterator<Item = &'a Cell<'r>>) -> Series {
         let mut rounds: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
         for cell in cells {
-            for pass in cell.passes.iter().filter(|it| it.ns > 0.0) {
-                let sum = rounds.entry(pass.round).or_default();
-                *sum = (sum.0 + pass.ns, sum.1 + 1.0);
+            let own_work_ns = cell.condition.own_work_ns as f64;
+            for (round, ns) in cell.passes.iter().map(|it| (it.round, it.ns - own_work_ns)).filter(|it| it.1 > 0.0) {
+                let sum = rounds.entry(round).or_default();
+                *sum = (sum.0 + ns, sum.1 + 1.0);
             }
         }
         Series(rounds.into_iter().map(|(round, (ns, count))| (round, ns / count)).collect())

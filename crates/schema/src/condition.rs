@@ -263,6 +263,14 @@ pub struct Condition {
     pub trace: Option<Traced>,
     #[serde(default = "nothing_beside", skip_serializing_if = "Beside::is_nothing")]
     pub beside: Beside,
+    /// Of a replay beside the program that it replays: the program's own work, in nanoseconds of a pass, which goes on between the
+    /// accesses. What was measured in memory says how much it is.
+    #[serde(default, skip_serializing_if = "no_work")]
+    pub own_work_ns: u64,
+}
+
+fn no_work(ns: &u64) -> bool {
+    *ns == 0
 }
 
 /// `19,616`

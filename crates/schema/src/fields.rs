@@ -270,6 +270,16 @@ pub const FIELDS: &[Field] = &[
         },
         columns: &[("beside", |it| it.beside.to_string())],
     },
+    Field {
+        name: "own work",
+        role: Role::Size,
+        of: |it| it.own_work_ns > 0,
+        // It is measured, and not asked for.
+        same: |_, _| true,
+        words: |_| String::new(),
+        read: |_, _| false,
+        columns: &[("own_work_ns", |it| optional(Some(it.own_work_ns).filter(|it| *it > 0)))],
+    },
 ];
 
 impl Field {
@@ -415,6 +425,7 @@ impl Condition {
             fill: None,
             trace: None,
             beside: Beside::Nothing,
+            own_work_ns: 0,
         }
     }
 }
@@ -478,6 +489,7 @@ fn no_trace() -> Traced {
         end_bytes: 0,
         files: 1,
         threads: 1,
+        around_ns: None,
     }
 }
 
@@ -572,6 +584,7 @@ mod tests {
                 end_bytes: 1,
                 files: 1,
                 threads: 1,
+                around_ns: None,
             }),
             ..Condition::plain(1 << 20)
         };

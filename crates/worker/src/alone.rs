@@ -40,6 +40,7 @@ pub(crate) fn reading(job: &Job) -> Option<(String, Reading<f64>)> {
         consumed_percent: 100,
         seed: 0,
         accesses: Accesses::default(),
+        work_ps_per_byte: 0,
     };
     let fastest = (0..STRETCHES).filter_map(|_| {
         let begun = Instant::now();

@@ -23,7 +23,8 @@
 //! call. The offsets are computed, not loaded, so the reads of a mapping are independent and may overlap as well:
 //! this measures throughput of independent lookups, not the latency of a dependent chain. That is a fact about the
 //! workload, the same for every arm. Those of a replay are loaded, from a list that is read in order: 16 bytes an access, none
-//! of which depends on data of the file either.
+//! of which depends on data of the file either. Where a replay has a program's own work between its accesses, a clock is read for it: some
+//! fifty nanoseconds of that work.
 
 use std::io;
 
@@ -31,6 +32,7 @@ use schema::{Consume, Span};
 
 use crate::{
     access::Access,
+    at_work::AtWork,
     buffer::Buffer,
     consume::{Consumer, CopyOut, DecodeLines, Lines, PartOfBlock, Sum, SumBytes, Touch},
     source::{Pattern, Source, with_source},
@@ -69,8 +71,25 @@ pub(crate) fn pass<A: Access>(
     with_source!(pattern, S => with_spans(access, S::of(pattern, thread), percent, consume, destination))
 }
 
+/// Accesses of a replay, with a program's own work between them where the job has some: `Task` sees to it that it is of a consume
+/// that has a loop for that.
+pub(crate) fn replay<A: Access>(
+    access: &mut A,
+    spans: &[Span],
+    pattern: &Pattern,
+    consume: Consume,
+    destination: &mut Buffer,
+) -> io::Result<Count> {
+    let spans = spans.iter().copied();
+    match (pattern.work_ps_per_byte, consume) {
+        (0, _) => with_spans(access, spans, pattern.consumed_percent, consume, destination),
+        (work, Consume::Touch) => drive(access, spans, || AtWork::new(work, Touch::default())),
+        (work, _) => drive(access, spans, || AtWork::new(work, Sum::default())),
+    }
+}
+
 /// Accesses one after the other, from wherever they come.
-pub(crate) fn with_spans<A: Access>(
+fn with_spans<A: Access>(
     access: &mut A,
     spans: impl Iterator<Item = Span>,
     percent: u32,
@@ -227,12 +246,22 @@ mod tests {
             let scan = (0..16).map(|at| Span { offset: at * 4096, bytes: 4096 });
             let list: Arc<[Span]> = scan.cycle().take(100).collect::<Vec<Span>>().into();
             for &workload in Workload::ALL.iter().filter(|it| **it != Workload::Command) {
-                let range = Span { offset: 0, bytes: 1 << 16 };
                 let (block, ops, consumed_percent) = (4096, 100, 90);
                 let (aligned, threads, seed) = (false, 1, 1);
                 let accesses = Accesses::of_one_thread(Arc::clone(&list));
-                let pattern =
-                    Pattern { workload, range, block, ops, aligned, threads, consumed_percent, seed, accesses };
+                let (range, work_ps_per_byte) = (Span { offset: 0, bytes: 1 << 16 }, 0);
+                let pattern = Pattern {
+                    workload,
+                    range,
+                    block,
+                    ops,
+                    aligned,
+                    threads,
+                    consumed_percent,
+                    seed,
+                    accesses,
+                    work_ps_per_byte,
+                };
                 let before = ALLOCATIONS.get();
                 let count = pass(&mut InMemory(&bytes), &pattern, 0, consume, &mut destination);
                 let allocates = ALLOCATIONS.get() > before;

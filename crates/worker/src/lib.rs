@@ -7,6 +7,7 @@
 
 mod access;
 mod alone;
+mod at_work;
 mod beat;
 mod buffer;
 mod command;

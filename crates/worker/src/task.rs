@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use schema::{Arm, Descriptor, Span, Workload, protocol::Job, runtime::NATIVE};
+use schema::{Arm, Consume, Descriptor, Span, Workload, protocol::Job, runtime::NATIVE};
 
 use crate::source::{self, Accesses, Pattern, Reached, Several, SeveralFile};
 
@@ -167,8 +167,16 @@ fn check(job: &Job) -> Result<(), Fault> {
             wrong(format!("{} threads; expected 1 to {MAX_THREADS}", job.threads))
         }
         () if job.workload.writes() && job.threads > 1 => wrong("workloads that write run with one thread".into()),
+        () if job.work_ps_per_byte > 0 && !has_work(job) => {
+            wrong("own work between accesses is that of a replay, with consume touch or sum of whole accesses".into())
+        }
         () => Ok(()),
     }
+}
+
+fn has_work(job: &Job) -> bool {
+    let is_timed = matches!(job.consume, Consume::Touch | Consume::Sum) && job.consumed_percent == 100;
+    job.workload == Workload::Replay && is_timed
 }
 
 /// What a path leads to, looked at before anything opens it: opening a pipe would wait for its writer.

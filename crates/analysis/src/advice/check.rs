@@ -18,8 +18,10 @@ use crate::{
     stats::{self, SortedValues},
 };
 
-/// By how much the replay may be off, as a share of the program.
+/// By how much the replay may be off, as a share of what the program is checked by.
 pub(super) const MOST: f64 = 0.15;
+/// As a share of the whole program: what is less turns no gain that is worth a change.
+const HARDLY: f64 = 0.02;
 
 /// What was compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +31,7 @@ pub(super) struct Checked {
     pub(super) both: Result<[f64; 2], Unchecked>,
     /// The replay over the program, round by round where there are rounds.
     ratio: Option<Estimate>,
-    /// What the counting of ticks may get wrong, in the unit of both.
+    /// What the counting of ticks may get wrong, or what turns no gain, in the unit of both.
     doubt: f64,
 }
 
@@ -39,18 +41,21 @@ pub(super) type Times<'s> = [&'s Series; 2];
 impl Checked {
     /// From the rounds from a cold start, each less what is usual cached.
     fn by_difference(cold: Times, cached: Option<Times>) -> Checked {
+        let hardly = cold[0].middle().map_or(0.0, |it| HARDLY * it.median);
         let of = |both: Result<[f64; 2], Unchecked>, ratio| Checked {
             by: CheckedBy::ColdLessCached,
             both,
             ratio,
-            doubt: 0.0,
+            doubt: hardly,
         };
         let middles = |times: Times| Some([times[0].middle()?.median, times[1].middle()?.median]);
         let Some(([program, replay], usual)) = middles(cold).zip(cached.and_then(middles)) else {
             return of(Err(Unchecked::NeedsBothStates), None);
         };
         if program <= usual[0] {
-            return of(Err(Unchecked::NoColdTime), None);
+            let longer = replay - usual[1];
+            let is_none = longer.abs() <= hardly;
+            return of(if is_none { Ok([0.0, longer]) } else { Err(Unchecked::NoColdTime) }, None);
         }
         // A round in which one of them takes less than is usual cached counts like any other: what is divided is the middle.
         let longer = program - usual[0];
@@ -137,9 +142,9 @@ impl Checked {
         (part > 0.0).then_some(part.min(1.0))
     }
 
-    /// From below and from above.
+    /// From below and from above, and there is enough of the program that shows it.
     pub(super) fn passed_on_two_sides(&self) -> bool {
-        !self.by.is_one_sided() && self.passed()
+        !self.by.is_one_sided() && self.is_within(0.0)
     }
 
     /// More rounds might show that it is the program after all.
@@ -148,11 +153,17 @@ impl Checked {
     }
 
     pub(super) fn passed(&self) -> bool {
+        self.is_within(self.doubt)
+    }
+
+    fn is_within(&self, doubt: f64) -> bool {
         let Ok([program, replay]) = self.both else { return false };
         let replay = self.ratio.map_or(replay, |it| it.median * program);
-        let too_much = replay > program * (1.0 + MOST) + self.doubt;
-        let too_little = replay < program * (1.0 - MOST);
-        !too_much && (self.by.is_one_sided() || !too_little)
+        let (more, most) = (replay - program, MOST * program);
+        match self.by.is_one_sided() {
+            true => more <= most + doubt,
+            false => more.abs() <= most.max(doubt),
+        }
     }
 }
 
@@ -199,6 +210,22 @@ mod tests {
         assert_eq!((none.both.clone(), none.passed()), (Err(Unchecked::NeedsBothStates), false));
         let none = Checked::by_difference([&cold.0, &cold.1], Some([&rounds(81.0), &rounds(1.0)]));
         assert_eq!((none.both.clone(), none.passed()), (Err(Unchecked::NoColdTime), false));
+    }
+
+    #[test]
+    fn what_the_device_takes_of_a_program_that_takes_hardly_longer_cold_need_not_be_known() {
+        // Of 400 ms, 3 or none.
+        let check = |program: f64, replay: f64| {
+            Checked::by_difference([&rounds(program), &rounds(replay)], Some([&rounds(400.0), &rounds(36.0)]))
+        };
+        for (program, replay, passes) in
+            [(403.0, 41.0, true), (403.0, 52.0, false), (399.0, 41.0, true), (430.0, 66.0, true)]
+        {
+            let check = check(program, replay);
+            assert_eq!(check.passed(), passes, "{check:?}");
+            assert_eq!(check.passed_on_two_sides(), program == 430.0, "{check:?}");
+        }
+        assert_eq!(check(399.0, 60.0).both, Err(Unchecked::NoColdTime));
     }
 
     #[test]

@@ -53,6 +53,8 @@ struct Plan {
     fill: Option<Fill>,
     /// Of the replays.
     threads: u32,
+    /// Between the accesses of cold replays, in milliseconds.
+    own_work: u64,
 }
 
 fn points() -> Pattern {
@@ -92,6 +94,7 @@ fn mapped_points() -> Plan {
         control: 1.0,
         fill: None,
         threads: 1,
+        own_work: 0,
     }
 }
 
@@ -209,6 +212,7 @@ impl Plan {
             end_bytes: GIB,
             files: 1,
             threads: self.threads,
+            around_ns: None,
         };
         let condition = lab.condition(Condition {
             workload: Workload::Replay,
@@ -218,6 +222,7 @@ impl Plan {
             state,
             fill: self.fill,
             threads: self.threads,
+            own_work_ns: if state.waits_for_device() { self.own_work * 1_000_000 } else { 0 },
             trace: Some(traced),
             ..Condition::plain(GIB)
         });
@@ -365,6 +370,33 @@ fn the_low_end_of_a_gain_by_calls_allows_for_all_that_a_program_may_come_back_to
     assert_eq!(gains.to.as_deref(), Some("native/pread"));
     let gain = gains.program.unwrap();
     assert!((gain.median - 77.6 / 29.6).abs() < 0.1 && (gain.ci_low - 77.6 / 46.0).abs() < 0.1, "{gain:?}");
+}
+
+/// Its own work takes 364 ms, of which the device needs 30 more than it gets meanwhile.
+#[test]
+fn own_work_between_the_accesses_of_a_replay_is_none_of_its_time() {
+    let plan = |read: f64, mmap: f64, own_work: u64| Plan {
+        recorded: "pread",
+        program: [430.0, 400.0],
+        replays: vec![("pread", [read, 36.0]), ("mmap", [mmap, 36.0])],
+        touched: Some(vec![("pread", [read, 36.0]), ("mmap", [mmap, 36.0])]),
+        system: [36.0, 36.0],
+        own_work,
+        ..read_points()
+    };
+    let advice = |plan: Plan| {
+        let findings = plan.findings();
+        (findings.advice[0].clone(), findings.advice_self_check[0].clone())
+    };
+    let (cold, check) = advice(plan(430.0, 384.0, 364));
+    assert!(check.passed && check.off.unwrap().abs() < 0.1, "{check:?}");
+    assert!((cold.io_ns.unwrap().median / MS - 66.0).abs() < 1.0, "{:?}", cold.io_ns);
+    // 20 of 66 ms.
+    let gain = cold.program.or(cold.also.first().map(|it| it.program)).unwrap();
+    assert!((gain.median - 430.0 / 384.0).abs() < 0.02, "{gain:?}");
+    // Without it the replay waits for what the program does not wait for.
+    let (_, check) = advice(plan(150.0, 130.0, 0));
+    assert!(!check.passed && check.off.unwrap() > 2.0, "{check:?}");
 }
 
 #[test]

@@ -68,6 +68,7 @@ fn condition(workload: Workload, block: &str, state: State) -> Condition {
         fill: None,
         trace: None,
         beside: Beside::Nothing,
+        own_work_ns: 0,
     }
 }
 

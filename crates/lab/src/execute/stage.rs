@@ -14,7 +14,7 @@ use schema::{
     Condition, Fill, Skip, Span, State, Workload,
     experiment::{Claim, Metric},
     protocol::Hold,
-    record::{Ending, Outcome, Reading, RoundsEnd, Sample},
+    record::{Cell, Ending, Outcome, Reading, RoundsEnd, Sample},
     runtime::NATIVE,
     timeline::Passing,
     unit_cost::Calibration,
@@ -83,6 +83,14 @@ pub(super) struct Slot {
     moving: BTreeMap<usize, Moving>,
 }
 
+/// In nanoseconds, if the pass was made.
+fn took(sample: &Sample) -> Option<u64> {
+    match &sample.outcome {
+        Outcome::Ok { phases, .. } => Some(phases.total_ns()),
+        _ => None,
+    }
+}
+
 /// As far as windows may move: a range that an experiment names may lie beyond what the planner found to be of use.
 fn may_touch(ranges: impl Iterator<Item = (Given, Span)>) -> u64 {
     ranges.filter(|(given, _)| *given == Given::Nothing).map(|(_, range)| range.end()).max().unwrap_or(0)
@@ -110,6 +118,9 @@ impl Bench<'_> {
         if conditions.is_empty() {
             self.complete_calibration(stage, hooks);
             return;
+        }
+        for &index in &conditions {
+            self.record.conditions[index].own_work_ns = self.own_work_ns(&self.record.conditions[index]);
         }
         // The fill comes before the time is shared out: it would be taken for the first condition's. Where it fails, the
         // first trial says why.
@@ -173,6 +184,34 @@ impl Bench<'_> {
         }
         self.look_again();
         self.complete_calibration(stage, hooks);
+    }
+
+    /// Of a replay that waits for the device: what the program that it replays took longer in memory, where both were measured
+    /// before. It goes on while the device reads ahead, so a replay without it waits longer than the program does.
+    fn own_work_ns(&self, condition: &Condition) -> u64 {
+        if condition.workload != Workload::Replay || !condition.state.waits_for_device() {
+            return 0;
+        }
+        let in_memory = |it: &Condition| it.state == State::Cached && it.fill() == Some(Fill::Sequential);
+        let is_replay = |it: &Condition| {
+            it.workload == Workload::Replay && it.trace == condition.trace && it.consume == condition.consume
+        };
+        let program = self.median_of_baseline(&|it| in_memory(it) && it.is_of_commands());
+        let replay = self.median_of_baseline(&|it| in_memory(it) && is_replay(it));
+        // What it does before its first access, or after its last one, nothing comes in meanwhile.
+        let around = condition.trace.as_ref().and_then(|it| it.around_ns);
+        let own = program.zip(replay).map(|(program, replay)| program.saturating_sub(replay));
+        own.zip(around).map_or(0, |(own, around)| own.saturating_sub(around))
+    }
+
+    /// The time of a pass of what others are compared with, of the first such condition.
+    fn median_of_baseline(&self, is_meant: &dyn Fn(&Condition) -> bool) -> Option<u64> {
+        let at = self.record.conditions.iter().position(is_meant)?;
+        let is_baseline = |it: &Cell| it.condition == at && it.baseline;
+        let cell = self.record.cells.iter().position(is_baseline)?;
+        let mut times: Vec<u64> = self.record.samples.iter().filter(|it| it.cell == cell).filter_map(took).collect();
+        times.sort_unstable();
+        times.get(times.len() / 2).copied()
     }
 
     /// A stage's part of the time that is left once unit costs are known.

@@ -53,6 +53,7 @@ impl TraceFile {
             end_bytes: 0,
             files: 1,
             threads: 1,
+            around_ns: None,
         };
         let mut files: Vec<Traced> = (0..header.files.len() as u32).map(none).collect();
         let mut touches = vec![0; files.len()];
@@ -73,7 +74,12 @@ impl TraceFile {
         }
         let digest = reader.digest().with_context(|| shown.to_string())?;
         files.iter_mut().for_each(|it| it.digest.clone_from(&digest));
-        let all = together(&digest, &files, of_all.threads().count);
+        for (of, file) in files.iter_mut().zip(&header.files) {
+            of.around_ns = around_ns(&header, [file]);
+        }
+        let read = header.files.iter().zip(&files).filter(|(_, of)| of.accesses > 0).map(|it| it.0);
+        let around_ns = around_ns(&header, read);
+        let all = Traced { around_ns, ..together(&digest, &files, of_all.threads().count) };
         Ok(TraceFile { file, header, digest, files, touches, all })
     }
 
@@ -288,6 +294,15 @@ fn at_one_place(mut found: BTreeMap<String, PathBuf>) -> BTreeMap<String, PathBu
     found
 }
 
+/// What the program that was recorded took before the first access of these files and after the last one.
+fn around_ns<'f>(header: &Header, files: impl IntoIterator<Item = &'f TracedFile>) -> Option<u64> {
+    let wall_ns = header.run.as_ref()?.wall_ns;
+    let both: Option<Vec<[u64; 2]>> = files.into_iter().map(|it| it.reached_ns).collect();
+    let both = both?;
+    let (first, last) = (both.iter().map(|it| it[0]).min()?, both.iter().map(|it| it[1]).max()?);
+    Some(wall_ns.saturating_sub(last.saturating_sub(first)))
+}
+
 /// As one, where several files have accesses; else the one that has.
 fn together(digest: &str, files: &[Traced], threads: u32) -> Traced {
     let with_some = || files.iter().filter(|it| it.accesses > 0);
@@ -306,6 +321,7 @@ fn together(digest: &str, files: &[Traced], threads: u32) -> Traced {
         end_bytes: most(|it| it.end_bytes),
         files: count.max(1),
         threads,
+        around_ns: None,
     }
 }
 

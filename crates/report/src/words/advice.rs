@@ -429,6 +429,9 @@ pub(crate) fn switched(of: &Switched, in_part: bool) -> String {
     format!("{time}; gain {predicted}, {real}{why}")
 }
 
+/// By what share the two may differ and still be said to.
+const CLOSE: f64 = 0.15;
+
 /// How far the replay is the program.
 pub(crate) fn self_check(of: &AdviceSelfCheck) -> String {
     let by = match of.by {
@@ -444,6 +447,12 @@ pub(crate) fn self_check(of: &AdviceSelfCheck) -> String {
             let ticks =
                 if off > 0.0 && of.by == CheckedBy::SystemTime { ", as far as clock ticks show it" } else { "" };
             format!("replay against program, {by}: {} of the program's{ticks}", percent(1.0 + off))
+        }
+        // A program that the device costs next to nothing.
+        (off, None) if of.passed && off.is_none_or(|it| it.abs() > CLOSE) => {
+            let ns = [of.program, of.replay].map(|it| number::duration_glued(it.unwrap_or(0.0).max(0.0)));
+            let [program, replay] = ns;
+            format!("replay against program, {by}: {replay} and {program}, which is hardly any of its time")
         }
         (Some(off), None) => {
             let more = if off > 0.0 { "more" } else { "less" };

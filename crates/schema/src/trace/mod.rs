@@ -100,6 +100,9 @@ pub struct TracedFile {
     /// The thread that made the first of them, by the number that its accesses have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapped_by: Option<u32>,
+    /// When it was reached for the first time, and for the last, some milliseconds more or less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached_ns: Option<[u64; 2]>,
     /// When it was first opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
@@ -306,6 +309,9 @@ pub struct Traced {
     /// So many make these accesses at once (`Overlaps`).
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub threads: u32,
+    /// What the program took before the first of them and after the last one; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub around_ns: Option<u64>,
 }
 
 fn one() -> u32 {

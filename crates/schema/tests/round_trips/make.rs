@@ -253,7 +253,7 @@ makes! {
         Arm { runtime, method, options, name }
         Condition {
             workload, consume, block_bytes, state, file_bytes, threads, descriptor, durability, storage, range, aligned, ops,
-            consumed_percent, layout, memory_bytes, fill, trace, beside,
+            consumed_percent, layout, memory_bytes, fill, trace, beside, own_work_ns,
         }
         Span { offset, bytes }
         Storage { read_bytes_per_s, read_ops_per_s }
@@ -279,16 +279,17 @@ makes! {
         Job {
             pass, method, options, workload, consume, file, block_bytes, range, ops, aligned, threads, descriptor,
             consumed_percent, durability, seed, hold, watch, permit, times_its_loop, trace, beside,
+            work_ps_per_byte,
         }
         Permit { execute, write }
         schema::trace::Header { trace_version, recorder, columns, coverage, run, files, left_out }
         schema::trace::RecordedRun { command, wall_ns, threads, bytes, not_seen, notes }
         schema::trace::NotSeen { rings, incomplete }
-        schema::trace::Traced { digest, file, accesses, bytes, longest_bytes, end_bytes, files, threads }
+        schema::trace::Traced { digest, file, accesses, bytes, longest_bytes, end_bytes, files, threads, around_ns }
         schema::protocol::TraceOf { path, digest, file, files }
         schema::protocol::ReplayedFile { place, path, identity, bytes }
         schema::trace::TracedFile {
-            path, mappings, mapped_by, bytes, identity, resident_before, found, evicted, exact, inexact, unseen_touches,
+            path, mappings, mapped_by, reached_ns, bytes, identity, resident_before, found, evicted, exact, inexact, unseen_touches,
             counts,
         }
         schema::trace::LeftOut {

@@ -85,6 +85,10 @@ pub enum Event {
     Ended {
         thread: i32,
     },
+    /// What follows happened at that time, or up to some milliseconds before (CLOCK_MONOTONIC).
+    Clock {
+        ns: u64,
+    },
     /// A call of a program for another architecture. It is not decoded.
     Foreign {
         thread: i32,
@@ -109,6 +113,15 @@ pub struct Beside {
     pub residency: bool,
     /// The program is stopped at every call then.
     pub touches: Option<TouchesAsked>,
+}
+
+/// Between two times that are told.
+const TICK_NS: u64 = 1_000_000;
+
+/// CLOCK_MONOTONIC.
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Receives the events of a followed command.
@@ -240,6 +253,7 @@ fn follow(
         looked_at: beside.residency.then(HashSet::new),
         tasks: BTreeMap::new(),
         early: BTreeSet::new(),
+        told_ns: 0,
     };
     follower.begin(process, process, None, false);
     let (expired, all_ended) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -390,18 +404,32 @@ struct Follower<'a> {
     tasks: BTreeMap<i32, Task>,
     /// Threads that stopped before the stop of their parent announced them.
     early: BTreeSet<i32>,
+    /// The time that was told last.
+    told_ns: u64,
 }
 
 impl Follower<'_> {
     /// After what was touched before it.
     fn tell(&mut self, event: Event) {
         self.tell_touches();
+        if matches!(event, Event::Called(_)) {
+            self.tell_time(now_ns());
+        }
         self.listener.receive(event);
     }
 
     fn tell_touches(&mut self) {
-        for fault in self.touches.iter().flat_map(|it| it.faults.until_now()) {
+        for fault in self.touches.as_ref().map_or_else(Vec::new, |it| it.faults.until_now()) {
+            self.tell_time(fault.time_ns);
             self.listener.receive(Event::Touched { thread: fault.thread, address: fault.address });
+        }
+    }
+
+    /// Now and then is enough.
+    fn tell_time(&mut self, ns: u64) {
+        if ns.abs_diff(self.told_ns) >= TICK_NS {
+            self.told_ns = ns;
+            self.listener.receive(Event::Clock { ns });
         }
     }
 

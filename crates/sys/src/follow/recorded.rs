@@ -109,6 +109,8 @@ struct RecordedCall {
 #[derive(Default)]
 pub(super) struct Tape {
     seen: Vec<RecordedCall>,
+    /// When the ring was emptied, and how many calls there were then.
+    emptied: Vec<(usize, u64)>,
     /// Of them.
     writes: usize,
     /// Calls after the last that is kept.
@@ -267,6 +269,7 @@ impl Recorder {
             // Looked at first: what comes in before the end is drained after it.
             let is_over = over.load(Ordering::Acquire);
             self.ring.drain(|place, record| tape.keep(place, record));
+            tape.emptied(super::now_ns());
             if is_over {
                 break;
             }
@@ -308,10 +311,24 @@ impl Tape {
         }
     }
 
+    fn emptied(&mut self, ns: u64) {
+        if self.emptied.last().map_or(0, |it| it.0) < self.seen.len() {
+            self.emptied.push((self.seen.len(), ns));
+        }
+    }
+
     /// Passes all events to the listener in the order in which they happened.
     pub(super) fn replay(self, stops: Vec<(u64, Event)>, listener: &mut dyn Listener) {
         let mut stops = stops.into_iter().peekable();
-        for RecordedCall { place, thread, call, arguments, result } in self.seen {
+        let mut emptied = self.emptied.into_iter().peekable();
+        let mut until = 0;
+        for (at, RecordedCall { place, thread, call, arguments, result }) in self.seen.into_iter().enumerate() {
+            if at == until
+                && let Some((end, ns)) = emptied.next()
+            {
+                until = end;
+                listener.receive(Event::Clock { ns });
+            }
             while let Some((_, event)) = stops.next_if(|(at, _)| *at <= place) {
                 listener.receive(event);
             }
@@ -384,7 +401,11 @@ mod tests {
             arguments: [number; 6],
             result: Some(9),
         };
-        let tape = Tape { seen: vec![seen(0, 2, 7), seen(56, 1, 5), seen(112, 2, 6)], ..Tape::default() };
+        let mut tape = Tape { seen: vec![seen(0, 2, 7), seen(56, 1, 5)], ..Tape::default() };
+        tape.emptied(1000);
+        tape.emptied(1500);
+        tape.seen.push(seen(112, 2, 6));
+        tape.emptied(2000);
         let stops = vec![(0, Event::Foreign { thread: 1 }), (112, Event::Ended { thread: 1 })];
         let mut received = Received::default();
         tape.replay(stops, &mut received);
@@ -392,8 +413,9 @@ mod tests {
             let arguments = [number; 6];
             Event::Called(Called { thread, call: call("read"), arguments, result: Some(9), opened: None })
         };
-        let expected =
-            [Event::Foreign { thread: 1 }, called(2, 7), called(1, 5), Event::Ended { thread: 1 }, called(2, 6)];
+        let [first, second] = [1000, 2000].map(|ns| Event::Clock { ns });
+        let [foreign, ended] = [Event::Foreign { thread: 1 }, Event::Ended { thread: 1 }];
+        let expected = [first, foreign, called(2, 7), called(1, 5), second, ended, called(2, 6)];
         assert_eq!(received.0, expected);
     }
 

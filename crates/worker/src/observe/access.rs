@@ -114,6 +114,9 @@ pub(super) trait Sink {
 
     /// A thread ended.
     fn ended(&mut self, thread: i32);
+
+    /// About when what follows happened (CLOCK_MONOTONIC).
+    fn clock(&mut self, _ns: u64) {}
 }
 
 /// Both of them.
@@ -137,6 +140,11 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.0.ended(thread);
         self.1.ended(thread);
     }
+
+    fn clock(&mut self, ns: u64) {
+        self.0.clock(ns);
+        self.1.clock(ns);
+    }
 }
 
 /// Nothing where there is none.
@@ -155,5 +163,9 @@ impl<S: Sink> Sink for Option<S> {
 
     fn ended(&mut self, thread: i32) {
         self.iter_mut().for_each(|it| it.ended(thread));
+    }
+
+    fn clock(&mut self, ns: u64) {
+        self.iter_mut().for_each(|it| it.clock(ns));
     }
 }

@@ -65,6 +65,7 @@ impl<S: Sink> Listener for Model<S> {
             Event::Shared { thread, descriptor, with } => self.share((thread, descriptor), with),
             Event::Touched { thread, address } => self.touch(thread, address),
             Event::Ended { thread } => self.end(thread),
+            Event::Clock { ns } => self.sink.clock(ns),
             Event::Foreign { .. } => self.miss("a program of another architecture ran, whose calls cannot be decoded"),
         }
     }

@@ -48,6 +48,9 @@ pub(super) struct Stream {
     /// Numbers of threads by those of the kernel, which gives them to later ones too.
     threads: HashMap<i32, u32>,
     next_thread: u32,
+    /// The first time that was told, and the last one.
+    began_ns: Option<u64>,
+    now_ns: u64,
     body: Body,
     is_full: bool,
     left_out: LeftOut,
@@ -96,6 +99,8 @@ impl Stream {
             table_bytes: 0,
             threads: HashMap::new(),
             next_thread: 0,
+            began_ns: None,
+            now_ns: 0,
             body: Body::default(),
             is_full: false,
             left_out: LeftOut::default(),
@@ -176,6 +181,14 @@ impl Stream {
         })
     }
 
+    /// An access now, or a mapping.
+    fn reached(&mut self, id: FileId) {
+        let Some(began_ns) = self.began_ns else { return };
+        let now_ns = self.now_ns.saturating_sub(began_ns);
+        let [_, last_ns] = self.files[id.0].file.reached_ns.get_or_insert([now_ns; 2]);
+        *last_ns = now_ns.max(*last_ns);
+    }
+
     fn push(&mut self, thread: i32, id: FileId, offset: u64, bytes: u64, via: trace::Via) {
         self.bytes = self.bytes.saturating_add(bytes);
         if !self.files[id.0].is_named {
@@ -183,6 +196,7 @@ impl Stream {
             return;
         }
         let thread = self.number(thread);
+        self.reached(id);
         let Some(file) = self.place(id).filter(|_| !self.is_full) else {
             self.left_out.beyond_limit += 1;
             return;
@@ -224,6 +238,7 @@ impl Stream {
         if is_named && !kind.executable {
             let thread = self.number(thread);
             self.files[id.0].file.mapped_by.get_or_insert(thread);
+            self.reached(id);
             if is_exact && bytes < MAPPING_BYTES_MIN {
                 self.left_out.small_mappings += 1;
                 self.unseen_pages = self.unseen_pages.saturating_add(bytes.div_ceil(self.page_bytes));
@@ -289,6 +304,11 @@ impl Sink for Stream {
 
     fn ended(&mut self, thread: i32) {
         self.threads.remove(&thread);
+    }
+
+    fn clock(&mut self, ns: u64) {
+        self.began_ns.get_or_insert(ns);
+        self.now_ns = ns;
     }
 }
 
@@ -405,7 +425,9 @@ mod tests {
             stream.file(FileId(file), &found(file as u64, path));
         }
         stream.access(&access(70, 0, 0, 100, CALL));
+        stream.clock(5000);
         stream.access(&access(70, 3, 8, 100, CALL));
+        stream.clock(7000);
         stream.access(&access(71, 1, 4, 50, CALL));
         stream.access(&access(71, 1, 4, 0, CALL));
         let unplaced = Via::Call { name: "splice", asked_bytes: 9, sequential: None };
@@ -419,6 +441,7 @@ mod tests {
         let (header, body) = stream.finish(&[], ended(None));
         let (header, accesses) = written(&header, body);
         assert_eq!([0, 1, 2].map(|at| header.files[at].mapped_by), [None, None, Some(3)]);
+        assert_eq!([0, 1].map(|at| header.files[at].reached_ns), [Some([0; 2]), Some([2000; 2])]);
         let paths: Vec<&str> = header.files.iter().map(|it| it.path.as_str()).collect();
         assert_eq!(paths, ["/data/b", "/data/a", "/data/unread"]);
         let file = &header.files[1];

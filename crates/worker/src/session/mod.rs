@@ -16,7 +16,7 @@ use std::{
 use joins::Joins;
 use rustix::mm::MapFlags;
 use schema::{
-    Descriptor, Span,
+    Descriptor, Span, Workload,
     protocol::{Hold, Phases, Tally, Usage, warm_seed},
 };
 
@@ -29,7 +29,7 @@ use crate::{
     consume::Sum,
     drive::{self, Count},
     mapping::{Mapping, lock_refused},
-    source::{Replay, Scan},
+    source::Scan,
     task::{Fault, Refusal, Task, at},
     usage,
 };
@@ -410,14 +410,13 @@ impl<W: Way> Team<'_, W> {
         let job = &self.task.job;
         let pattern = &self.task.pattern;
         let begin = Instant::now();
-        let outcome = match pattern.accesses.parts() {
-            1 => drive::pass(&mut access, pattern, thread, job.consume, &mut room.destination),
-            _ => self.joins.each(&pattern.accesses, thread, Ok(Count::default()), |part, before| {
-                let spans = Replay::of_part(&pattern.accesses, part, thread);
-                let percent = pattern.consumed_percent;
-                let count = drive::with_spans(&mut access, spans, percent, job.consume, &mut room.destination);
+        let outcome = match pattern.workload {
+            Workload::Replay => self.joins.each(&pattern.accesses, thread, Ok(Count::default()), |part, before| {
+                let spans = pattern.accesses.of(part, thread);
+                let count = drive::replay(&mut access, spans, pattern, job.consume, &mut room.destination);
                 Ok(before.add(count?))
             }),
+            _ => drive::pass(&mut access, pattern, thread, job.consume, &mut room.destination),
         };
         let end = Instant::now();
         ((begin, end), outcome.map_err(|error| ("work", at(format!("reading with {}", job.method))(error))))

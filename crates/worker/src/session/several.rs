@@ -147,7 +147,6 @@ impl<W: Way> Team<'_, W> {
         room: &mut Room,
         opened: &mut OpenFiles<W>,
     ) -> Result<Count, (&'static str, Fault)> {
-        let (consume, percent) = (self.task.job.consume, self.task.job.consumed_percent);
         let mut all = Count::default();
         for (stretch, part) in self.several.share(part, thread) {
             let file = &self.several.files[stretch.file];
@@ -160,8 +159,8 @@ impl<W: Way> Team<'_, W> {
             }
             if let Some(opened) = slot {
                 let mut access = self.way.access(&opened.shared, &mut opened.own, &mut room.buffer);
-                let spans = part.iter().copied();
-                let count = drive::with_spans(&mut access, spans, percent, consume, &mut room.destination);
+                let count =
+                    drive::replay(&mut access, part, &self.task.pattern, self.task.job.consume, &mut room.destination);
                 all = all.add(count.map_err(|error| ("work", unread(file, self.task, error)))?);
             }
             if stretch.is_last {

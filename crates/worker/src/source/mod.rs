@@ -84,6 +84,8 @@ pub(crate) struct Pattern {
     pub seed: u64,
     /// Of a replay: `ops` of them.
     pub accesses: Accesses,
+    /// Of a replay: of own work after each access, for each of its bytes.
+    pub work_ps_per_byte: u64,
 }
 
 impl Pattern {
@@ -99,6 +101,7 @@ impl Pattern {
             consumed_percent: job.consumed_percent,
             seed: job.seed,
             accesses,
+            work_ps_per_byte: job.work_ps_per_byte,
         }
     }
 
@@ -225,6 +228,7 @@ mod tests {
             consumed_percent: 100,
             seed: 42,
             accesses: Accesses::default(),
+            work_ps_per_byte: 0,
         }
     }
 

@@ -69,6 +69,10 @@ impl Accesses {
         (0..self.threads as u32).map(of).collect()
     }
 
+    pub(crate) fn of(&self, part: usize, thread: u32) -> &[Span] {
+        &self.list[self.share(part, thread)]
+    }
+
     /// Of a thread in a part; a pass may have more threads than are at work.
     pub(crate) fn share(&self, part: usize, thread: u32) -> Range<usize> {
         match thread as usize {
@@ -90,13 +94,6 @@ pub(crate) struct Replay {
     end: usize,
 }
 
-impl Replay {
-    pub(crate) fn of_part(accesses: &Accesses, part: usize, thread: u32) -> Replay {
-        let Range { start, end } = accesses.share(part, thread);
-        Replay { list: Arc::clone(&accesses.list), next: start, end }
-    }
-}
-
 impl Iterator for Replay {
     type Item = Span;
 
@@ -111,7 +108,8 @@ impl Iterator for Replay {
 impl Source for Replay {
     /// In the first part.
     fn of(pattern: &Pattern, thread: u32) -> Replay {
-        Replay::of_part(&pattern.accesses, 0, thread)
+        let Range { start, end } = pattern.accesses.share(0, thread);
+        Replay { list: Arc::clone(&pattern.accesses.list), next: start, end }
     }
 
     fn bytes(pattern: &Pattern) -> u64 {

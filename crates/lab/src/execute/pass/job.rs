@@ -46,6 +46,7 @@ impl Bench<'_> {
                 && self.compares_runtimes(),
             trace: condition.trace.as_ref().and_then(|it| self.trace(it, target)),
             beside: condition.beside,
+            work_ps_per_byte: work_ps_per_byte(condition),
         }
     }
 
@@ -60,6 +61,13 @@ impl Bench<'_> {
         let mut arms = self.record.cells.iter().map(|it| &it.arm);
         arms.any(|it| it.runtime != NATIVE.name && !it.is_command())
     }
+}
+
+/// Of each thread: they are at work at once.
+fn work_ps_per_byte(condition: &Condition) -> u64 {
+    let bytes = condition.trace.as_ref().map_or(0, |it| it.bytes);
+    let work_ps = u128::from(condition.own_work_ns) * 1000 * u128::from(condition.threads);
+    u64::try_from(work_ps.checked_div(u128::from(bytes)).unwrap_or(0)).unwrap_or(u64::MAX)
 }
 
 /// What a job may do beyond reading: the one place where that is decided. Commands are executed where the user said so, and
