@@ -874,8 +874,8 @@ fn the_csv_has_a_row_per_sample_and_reads_back() {
     assert_eq!(at(lost, "work_ns"), "");
     assert!(at(lost, "reason").contains("were not in the page cache"));
     expect![[r#"
-        run,order,round,host,condition,comparison,variant,arm,runtime,method,baseline,control,workload,consume,block_bytes,state,file_bytes,threads,descriptor,durability,storage_read_bytes_per_s,storage_read_ops_per_s,range_offset,range_bytes,aligned,ops,consumed_percent,layout,memory_bytes,fill,trace,beside,status,reason,open_ns,work_ns,close_ns,total_ns,done_ops,done_bytes,done_distinct_bytes,done_distinct_pages,done_threads,done_queue_depth,checksum,resident_pages_before,resident_of_before,resident_pages_after,resident_of_after,beat_deadlines,beat_wake_ups,beat_median_ns,beat_p99_ns,beat_max_ns,beat_stalled_share,device_read_bytes,minor_faults
-        20261120T225104Z-3f9a,0,0,lab,0,,,native/read,native,read,true,false,scan,sum,65536,cold,1073741824,1,per-thread,,,,0,1073741824,true,16384,100,,,,,nothing,ok,,18400,788070400,5200,788094000,16384,1073741824,1073741824,262144,1,1,9f3c2a0011223344,0,262144,,,,,,,,,,97
+        run,order,round,host,condition,comparison,variant,arm,runtime,method,baseline,control,workload,consume,block_bytes,state,file_bytes,threads,descriptor,durability,storage_read_bytes_per_s,storage_read_ops_per_s,range_offset,range_bytes,aligned,ops,consumed_percent,layout,memory_bytes,fill,trace,beside,own_work_ns,status,reason,open_ns,work_ns,close_ns,total_ns,done_ops,done_bytes,done_distinct_bytes,done_distinct_pages,done_threads,done_queue_depth,checksum,resident_pages_before,resident_of_before,resident_pages_after,resident_of_after,beat_deadlines,beat_wake_ups,beat_median_ns,beat_p99_ns,beat_max_ns,beat_stalled_share,device_read_bytes,minor_faults
+        20261120T225104Z-3f9a,0,0,lab,0,,,native/read,native,read,true,false,scan,sum,65536,cold,1073741824,1,per-thread,,,,0,1073741824,true,16384,100,,,,,nothing,,ok,,18400,788070400,5200,788094000,16384,1073741824,1073741824,262144,1,1,9f3c2a0011223344,0,262144,,,,,,,,,,97
     "#]]
     .assert_eq(&(text.lines().take(2).collect::<Vec<&str>>().join("\n") + "\n"));
 }

@@ -516,6 +516,9 @@ pub struct AdviceSelfCheck {
     /// The replay over the program, less 1.
     pub off: Option<f64>,
     pub passed: bool,
+    /// The program's own work between the accesses of the replay, which is no part of its time here.
+    #[serde(default, skip_serializing_if = "crate::condition::no_work")]
+    pub own_work_ns: u64,
     #[serde(rename = "why_data", default)]
     pub why: Option<Unchecked>,
 }

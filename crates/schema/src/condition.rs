@@ -269,7 +269,7 @@ pub struct Condition {
     pub own_work_ns: u64,
 }
 
-fn no_work(ns: &u64) -> bool {
+pub(crate) fn no_work(ns: &u64) -> bool {
     *ns == 0
 }
 

@@ -311,6 +311,7 @@ impl<'r, 'a> Found<'r, 'a> {
             replay: both.ok().map(|it| it[1]),
             off: checked.off(),
             passed: checked.passed(),
+            own_work_ns: self.view().recorded.own.own_work_ns,
             why: both.err().cloned(),
         }
     }

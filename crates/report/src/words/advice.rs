@@ -441,24 +441,31 @@ pub(crate) fn self_check(of: &AdviceSelfCheck) -> String {
         CheckedBy::Faults => "page faults",
         CheckedBy::Time => "time",
     };
+    // What is read ahead comes in while the program works.
+    let replay = match of.own_work_ns {
+        0 => "replay against program".into(),
+        ns => format!(
+            "replay, with {} of own work between its accesses, against program",
+            number::duration_glued(ns as f64)
+        ),
+    };
     match (of.off, &of.why) {
-        (_, Some(why)) => format!("replay against program: not compared, {}", unchecked(why)),
+        (_, Some(why)) => format!("{replay}: not compared, {}", unchecked(why)),
         (Some(off), None) if of.by.is_one_sided() && of.passed => {
             let ticks =
                 if off > 0.0 && of.by == CheckedBy::SystemTime { ", as far as clock ticks show it" } else { "" };
-            format!("replay against program, {by}: {} of the program's{ticks}", percent(1.0 + off))
+            format!("{replay}, {by}: {} of the program's{ticks}", percent(1.0 + off))
         }
         // A program that the device costs next to nothing.
         (off, None) if of.passed && off.is_none_or(|it| it.abs() > CLOSE) => {
-            let ns = [of.program, of.replay].map(|it| number::duration_glued(it.unwrap_or(0.0).max(0.0)));
-            let [program, replay] = ns;
-            format!("replay against program, {by}: {replay} and {program}, which is hardly any of its time")
+            let [program, own] = [of.program, of.replay].map(|it| number::duration_glued(it.unwrap_or(0.0).max(0.0)));
+            format!("{replay}, {by}: {own} and {program}, which is hardly any of its time")
         }
         (Some(off), None) => {
             let more = if off > 0.0 { "more" } else { "less" };
-            format!("replay against program, {by}: {} {more}", percent(off.abs()))
+            format!("{replay}, {by}: {} {more}", percent(off.abs()))
         }
-        (None, None) => "replay against program: not compared".into(),
+        (None, None) => format!("{replay}: not compared"),
     }
 }
 

@@ -159,6 +159,7 @@ pub(crate) fn advised() -> Run {
         replay: Some(75.1e6 * (1.0 + off)),
         off: Some(off),
         passed: true,
+        own_work_ns: 0,
         why: None,
     };
     all.findings.advice = vec![cold, cached];
@@ -343,6 +344,19 @@ fn why_a_replay_was_not_held_against_its_program_is_said_once() {
     run.findings.advice_self_check[0] = AdviceSelfCheck { off: None, passed: false, why: Some(why), ..check };
     let screen = squeezed(&first(&run, 100));
     assert_eq!(screen.matches("takes no longer than cached").count(), 1, "{screen}");
+}
+
+#[test]
+fn a_replay_with_own_work_says_how_much_and_of_hardly_any_time_no_share_is_said() {
+    let mut run = advised();
+    let check = run.findings.advice_self_check[0].clone();
+    let screen = |run: &Run| squeezed(&first(run, 100));
+    assert!(!screen(&run).contains("own work between"));
+    run.findings.advice_self_check[0] = AdviceSelfCheck { own_work_ns: 364_000_000, ..check.clone() };
+    assert!(screen(&run).contains("364 ms of own work"), "{}", screen(&run));
+    let (program, replay) = (Some(3e6), Some(7e6));
+    run.findings.advice_self_check[0] = AdviceSelfCheck { program, replay, off: Some(1.33), ..check };
+    assert!(screen(&run).contains("7.00 ms and 3.00 ms") && !screen(&run).contains("133 %"), "{}", screen(&run));
 }
 
 #[test]

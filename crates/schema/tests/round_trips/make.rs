@@ -377,7 +377,7 @@ makes! {
         }
         AdviceOption { to, code, effort, grade, consume, io_ns, io, program, how }
         Switched { arm, line, cell, ns, real, like, predicted, predicted_at_most, reason }
-        AdviceSelfCheck { id, file, state, fill, by, program, replay, off, passed, why }
+        AdviceSelfCheck { id, file, state, fill, by, program, replay, off, passed, own_work_ns, why }
         Estimate { median, ci_low, ci_high }
         WithinCpuCache { id, range_bytes, cache_bytes }
         CellFinding {
