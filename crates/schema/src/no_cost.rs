@@ -28,6 +28,10 @@ pub enum NoCost {
         state: State,
     },
     TooLargeToLock,
+    /// O_DIRECT reads no blocks but multiples of at least so many bytes.
+    Unaligned {
+        sector_bytes: u64,
+    },
     NotFinite,
     NotCalibrated(Operation),
     /// The folios of this fill were not calibrated.

@@ -51,7 +51,9 @@ pub fn fit(calibration: &Calibration, page_bytes: u64) -> UnitCosts {
         let block = it.block_bytes as f64;
         let request = device::request_ns(device.iter().find(|it| it.queue_depth == 1)?, block, None).ok()?;
         let known = read_call_ns? + copy.at(block)? + read_random.level_at(block).unwrap_or(0.0) + request;
-        Some((ns_per_op(it)? - known).max(0.0) / (block / look.page).ceil())
+        // It is work of a processor: of two passes, the one that the device kept waiting is no cost of it.
+        let most = typical(it, &|pass| Some(pass.cpu_ns? as f64)).map_or(f64::INFINITY, |ns| ns / it.ops as f64);
+        Some((ns_per_op(it)? - known).clamp(0.0, most) / (block / look.page).ceil())
     });
     UnitCosts {
         range_bytes: whole,

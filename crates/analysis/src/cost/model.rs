@@ -65,6 +65,9 @@ pub(crate) struct PassCounts {
     pub(crate) device_requests: Option<f64>,
 }
 
+/// The least that O_DIRECT reads of any device (block/blk-settings.c, `SECTOR_SIZE`).
+const SECTOR_BYTES: u64 = 512;
+
 /// The components of a pass, or why there are none.
 pub(crate) fn components(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<CostComponent>, NoCost> {
     if pass.condition.workload.writes() {
@@ -86,6 +89,9 @@ pub(crate) fn components(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<C
     // How many of them reach into one more page depends on the block, and so does what each part costs.
     if condition.lies_across_pages(pass.page_bytes as u64) {
         return Err(NoCost::AcrossPages);
+    }
+    if pass.arm.is_direct() && !condition.block_bytes.is_multiple_of(SECTOR_BYTES) && condition.blocks_in_range() > 1 {
+        return Err(NoCost::Unaligned { sector_bytes: SECTOR_BYTES });
     }
     if condition.storage.is_some() {
         return Err(NoCost::Throttled);

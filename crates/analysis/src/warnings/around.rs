@@ -24,8 +24,12 @@ pub(crate) fn of_passes(run: &Run) -> Vec<Warning> {
     before.chain(uneven_starts(run.record)).chain(reclaimed(run.record)).collect()
 }
 
+/// What a command does with its files is seen by what it reads: from whatever state, one with O_DIRECT reads the disk.
 fn waits_for_the_device(cell: &Cell) -> bool {
-    cell.own.state.waits_for_device() || cell.own.workload.writes() || cell.arm().is_direct()
+    let is_command_at_disk =
+        || cell.own.is_of_commands() && cell.count("device_read_bytes").is_some_and(|it| it > FOREIGN_BYTES);
+    let is_arm_at_disk = cell.own.workload.writes() || cell.arm().is_direct();
+    cell.own.state.waits_for_device() || is_arm_at_disk || is_command_at_disk()
 }
 
 /// The disk's counters include all processes, the worker's only itself; the difference is foreign. Beside a beat they go on

@@ -44,6 +44,14 @@ fn others_at_the_disk_are_named_with_what_they_moved() {
         None,
         "passes over cached pages do not use the disk"
     );
+    // A command's passes over cached pages do, where it reads around the page cache.
+    let mut commands = shared_disk(State::Cached, 6.0, 2.0);
+    commands.record.conditions[0].workload = schema::Workload::Command;
+    assert!(warned(&commands, "other processes used vda").is_some_and(|it| it.contains("20 passes")));
+    for sample in &mut commands.record.samples {
+        sample.readings.insert("device_read_bytes".into(), Reading::Value(4096.0));
+    }
+    assert_eq!(warned(&commands, "other processes used"), None, "its own code is next to nothing");
     // Beside a beat the disk's counters go on while its idle deadlines follow the pass.
     let mut beside = shared_disk(State::Cold, 60.0, 60.0);
     beside.record.conditions[0].beside = schema::Beside::Beat;

@@ -220,6 +220,23 @@ fn planted_costs_are_recovered() {
     assert_eq!((costs.bare_call_ns, costs.clock_ns, costs.range_bytes), (Some(90.0), Some(30.0), RANGE));
 }
 
+#[test]
+fn what_a_page_costs_that_is_brought_in_is_no_more_than_the_processor_worked_for_it() {
+    let mut calibration = WORLD.calibration();
+    let is_paged_in = |it: &&mut CalibrationPoint| it.block_bytes == 640 << 10;
+    let point = calibration.points.iter_mut().find(is_paged_in).unwrap();
+    // Of two passes, one that the device kept waiting 0.2 s.
+    let cpu_ns = (16.0 * 160.0 * WORLD.paged_in * 1.1) as u64;
+    let passes = [0, 200_000_000].map(|more| {
+        let mut pass = CalibrationPass { cpu_ns: Some(cpu_ns), ..point.passes[0] };
+        pass.phases.work_ns += more;
+        pass
+    });
+    point.passes = passes.into();
+    let costs = analysis::fit(&calibration, 4096);
+    assert!((costs.page_in_ns.unwrap() / WORLD.paged_in - 1.1).abs() < 0.01, "{:?}", costs.page_in_ns);
+}
+
 /// What folios of one size cost, by the line that was measured on folios of 4 KiB to 1 MiB, and by what a page takes to unmap.
 #[derive(Clone, Copy)]
 struct Folios {
@@ -1206,6 +1223,10 @@ fn any_question() -> impl Strategy<Value = (analysis::ForecastQuestion, u64)> {
     let numbers = (size(38), size(24), size(24), prop_oneof![Just(0), size(40)], 1u32..6);
     (words, numbers, size(38)).prop_map(|((arm, workload, state, consume), numbers, more)| {
         let (file_bytes, block, ops, memory_bytes, threads) = numbers;
+        let (block, file_bytes) = match arm {
+            "direct" => (block.next_multiple_of(512), file_bytes.next_multiple_of(512)),
+            _ => (block, file_bytes),
+        };
         let block_bytes = block.min(file_bytes);
         let asked = analysis::ForecastQuestion {
             consume,
@@ -1322,6 +1343,21 @@ fn the_device_is_named_wherever_an_arm_waits_for_it() {
     for arms in [&["pread"][..], &["mmap", "pread"]] {
         assert_eq!((named(arms, State::Cached), named(arms, State::Cold)), (0, 1), "{arms:?}");
     }
+}
+
+#[test]
+fn what_the_kernel_refuses_to_read_around_the_page_cache_has_no_prediction() {
+    let record = lab(&[], |_, ns| ns).record;
+    let of = |arm: &'static str, block_bytes: u64, workload| {
+        let asked = analysis::ForecastQuestion { block_bytes, ops: 100, ..question(arm, workload, State::Cold) };
+        analysis::forecast(&record, &asked).unwrap().arms.remove(0).seconds
+    };
+    for (block_bytes, workload) in [(64, Workload::Random), (5000, Workload::Scan)] {
+        let refused = Reading::unavailable(Reason::NoCost(NoCost::Unaligned { sector_bytes: 512 }));
+        assert_eq!(of("direct", block_bytes, workload), refused);
+        assert!(of("pread", block_bytes, workload).value().is_some());
+    }
+    assert!(of("direct", 512, Workload::Random).value().is_some());
 }
 
 #[test]

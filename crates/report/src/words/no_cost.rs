@@ -19,6 +19,9 @@ pub fn no_cost(why: &NoCost) -> String {
         NoCost::Throttled => "the device is throttled, and was calibrated as it is".into(),
         NoCost::State { state } => format!("in state {state} it is unknown where the pages are"),
         NoCost::TooLargeToLock => "memory is too small to lock the range".into(),
+        NoCost::Unaligned { sector_bytes } => {
+            format!("O_DIRECT reads only blocks that are multiples of {sector_bytes} bytes, or of more")
+        }
         NoCost::NotFinite => "the costs are not finite".into(),
         NoCost::NotCalibrated(operation) => not_calibrated(operation),
         NoCost::Fill { fill } => calibrate(&format!("the folios of fill {fill}"), &fill.to_string()),

@@ -36,11 +36,16 @@ pub(crate) fn amount(bytes: u64) -> String {
 
 /// A part and its whole in one unit: `0.26 MB` and `67 MB`.
 pub(crate) fn amounts(part: u64, whole: u64) -> [String; 2] {
-    let part = match (part, whole) {
+    let rounded = match (part, whole) {
         (..10_000_000, 10_000_000..) => format!("{:.2} MB", part as f64 / 1e6),
         _ => amount(part),
     };
-    [part, amount(whole)]
+    match amount(whole) {
+        whole_rounded if part != whole && rounded == whole_rounded => {
+            [part, whole].map(|it| count(it, "byte", "bytes"))
+        }
+        whole_rounded => [rounded, whole_rounded],
+    }
 }
 
 /// Sizes that were counted: `64 MiB`, `1.50 GiB`.
@@ -189,6 +194,8 @@ mod tests {
         assert_eq!([268_435_456, 1_073_741_824, 4096].map(amount), ["268 MB", "1,074 MB", "4,096 bytes"]);
         assert_eq!(amounts(262_144, 67_108_864), ["0.26 MB", "67 MB"]);
         assert_eq!(amounts(4096, 8192), ["4,096 bytes", "8,192 bytes"]);
+        assert_eq!(amounts(50_000_000, 50_003_968), ["50,000,000 bytes", "50,003,968 bytes"]);
+        assert_eq!(amounts(50_000_000, 50_000_000), ["50 MB", "50 MB"]);
         assert_eq!([23_600.0, 184_000.0, 2.44e6, 64.0].map(rough_size), ["23 KiB", "180 KiB", "2.3 MiB", "64 B"]);
         assert_eq!([0.8, 1.618, 9.996, 99.96, 32_807.0].map(digits), ["0.80", "1.62", "10.0", "100", "32,807"]);
         assert_eq!([1.067, 1.097, 1.62, 9.97, 23.4].map(times), ["1.07x", "1.1x", "1.6x", "10x", "23x"]);

@@ -696,6 +696,7 @@ makes! {
             Throttled,
             State { state },
             TooLargeToLock,
+            Unaligned { sector_bytes },
             NotFinite,
             NotCalibrated(operation),
             Fill { fill },

@@ -59,11 +59,13 @@ pub(super) fn prepare<W: Way>(way: W, mut task: Task, rooms: Vec<Room>) -> Resul
         }
     };
     let whole = task.several.take();
+    let work = std::mem::take(&mut task.pattern.work_ps_per_byte);
     let mut session = SeveralFiles { opened, rooms, way, task };
     if let Some(few) = few {
         session.replay(&few).map_err(|(_, fault)| fault)?;
     }
     session.task.several = whole;
+    session.task.pattern.work_ps_per_byte = work;
     Ok(Box::new(session))
 }
 

@@ -119,7 +119,7 @@ impl Pattern {
         if let Some(&first) = self.accesses.list.first() {
             // Others may lie far apart; so it is one of them, again and again.
             let accesses = Accesses::again(first, ops as usize, self.threads);
-            return Pattern { ops, range: first, accesses, ..self.clone() };
+            return Pattern { ops, range: first, accesses, work_ps_per_byte: 0, ..self.clone() };
         }
         let bytes = self.range.bytes.min(ops.saturating_mul(self.block));
         Pattern { ops, range: Span { bytes, ..self.range }, ..self.clone() }
