@@ -133,9 +133,9 @@ pub struct Job {
     /// What a second thread does during the timed pass. With `beat`, `done` has `beats`.
     #[serde(default = "crate::condition::nothing_beside", skip_serializing_if = "Beside::is_nothing")]
     pub beside: Beside,
-    /// Of workload `replay`: a thread is at work so long after each access, in picoseconds for each of its bytes.
+    /// Of workload `replay`: so much own work of a program, between its accesses, is part of the time of the pass.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub work_ps_per_byte: u64,
+    pub own_work_ns: u64,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -191,7 +191,7 @@ impl Job {
             times_its_loop: false,
             trace: None,
             beside: Beside::Nothing,
-            work_ps_per_byte: 0,
+            own_work_ns: 0,
         }
     }
 }

@@ -132,7 +132,9 @@ impl Task {
         let first = several.first();
         let (path, file_bytes) = (first.path.clone(), first.range.bytes);
         let longest = several.accesses.list.iter().map(|it| it.bytes).max().unwrap_or(1);
-        let pattern = Pattern { range: first.range, block: longest, ..Pattern::new(&job, Accesses::default()) };
+        let work_ps_per_byte = several.accesses.work_ps_per_byte(job.own_work_ns);
+        let plain = Pattern::new(&job, Accesses::default());
+        let pattern = Pattern { range: first.range, block: longest, work_ps_per_byte, ..plain };
         let reached = several.reached(job.consumed_percent, sys::page_bytes(), job.consume.looks_every());
         Ok(Task { job, arm, path, file_bytes, pattern, several: Some(several), reached, written_bytes: 0 })
     }
@@ -167,7 +169,7 @@ fn check(job: &Job) -> Result<(), Fault> {
             wrong(format!("{} threads; expected 1 to {MAX_THREADS}", job.threads))
         }
         () if job.workload.writes() && job.threads > 1 => wrong("workloads that write run with one thread".into()),
-        () if job.work_ps_per_byte > 0 && !has_work(job) => {
+        () if job.own_work_ns > 0 && !has_work(job) => {
             wrong("own work between accesses is that of a replay, with consume touch or sum of whole accesses".into())
         }
         () => Ok(()),

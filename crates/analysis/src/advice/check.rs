@@ -123,11 +123,13 @@ impl Checked {
         self.by == CheckedBy::Time
     }
 
-    /// The replay over the program, less 1.
+    /// The replay over the program, less 1: of both that are shown where these are too far apart, else in the middle of the rounds.
     pub(super) fn off(&self) -> Option<f64> {
         let [program, replay] = self.both.as_ref().ok()?;
-        let ratio = self.ratio.map_or(replay / program, |it| it.median);
-        Some(ratio - 1.0).filter(|it| it.is_finite())
+        let shown = replay / program - 1.0;
+        let is_apart = self.by == CheckedBy::ColdLessCached && shown.abs() > MOST;
+        let of_rounds = self.ratio.filter(|_| !is_apart).map(|it| it.median - 1.0);
+        Some(of_rounds.unwrap_or(shown)).filter(|it| it.is_finite())
     }
 
     /// Of what the program has of what it was checked by, the share that its replay has; all of it where that was looked at from
@@ -149,7 +151,11 @@ impl Checked {
 
     /// More rounds might show that it is the program after all.
     pub(super) fn is_open(&self) -> bool {
-        self.ratio.is_some_and(|it| it.ci_low <= 1.0 + MOST && it.ci_high >= 1.0 - MOST)
+        let is_near = |it: f64| (it - 1.0).abs() <= MOST;
+        let shown = self.both.as_ref().map_or(f64::NAN, |it| it[1] / it[0]);
+        self.ratio.is_some_and(|it| {
+            (it.ci_low <= 1.0 + MOST && it.ci_high >= 1.0 - MOST) || is_near(it.median) != is_near(shown)
+        })
     }
 
     pub(super) fn passed(&self) -> bool {
@@ -158,11 +164,12 @@ impl Checked {
 
     fn is_within(&self, doubt: f64) -> bool {
         let Ok([program, replay]) = self.both else { return false };
-        let replay = self.ratio.map_or(replay, |it| it.median * program);
-        let (more, most) = (replay - program, MOST * program);
+        let of_rounds = self.ratio.map_or(replay, |it| it.median * program);
+        let most = MOST * program;
         match self.by.is_one_sided() {
-            true => more <= most + doubt,
-            false => more.abs() <= most.max(doubt),
+            true => of_rounds - program <= most + doubt,
+            // Of few rounds that are far apart, one of the two may be near by chance.
+            false => [of_rounds, replay].iter().all(|it| (it - program).abs() <= most.max(doubt)),
         }
     }
 }
@@ -226,6 +233,22 @@ mod tests {
             assert_eq!(check.passed_on_two_sides(), program == 430.0, "{check:?}");
         }
         assert_eq!(check(399.0, 60.0).both, Err(Unchecked::NoColdTime));
+    }
+
+    #[test]
+    fn rounds_that_are_near_by_chance_are_not_the_program_and_what_is_off_is_what_is_shown() {
+        // In the middle of the rounds as much longer; of what is shown, a third.
+        let [program, replay] =
+            [[40.0, 40.0, 10.0, 40.0, 40.0], [20.0, 39.0, 40.0, 20.0, 20.0]].map(|it| Series::planted(&it));
+        let cached = Series::planted(&[8.0; 5]);
+        let check = Checked::by_difference([&program, &replay], Some([&cached, &cached]));
+        let off = check.off().unwrap();
+        assert!(!check.passed() && (off + 0.625).abs() < 0.01, "{off} {check:?}");
+        let [program, replay] =
+            [[40.0, 39.0, 10.0, 60.0, 80.0], [10.0, 40.0, 11.0, 61.0, 30.0]].map(|it| Series::planted(&it));
+        let check = Checked::by_difference([&program, &replay], Some([&cached, &cached]));
+        assert!(!check.passed() && check.is_open(), "{check:?}");
+        assert!(check.off().unwrap() < 0.0);
     }
 
     #[test]

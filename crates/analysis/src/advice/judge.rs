@@ -173,7 +173,9 @@ pub(super) fn judge(
         Some(How::Switch { line }) => other_file(found, line),
         _ => None,
     };
-    let caveats = caveat.into_iter().chain(direction(found, &advice)).chain(advice.caveats);
+    let whole = found.advised.group.as_ref().map_or(0, |it| it.touched_whole);
+    let whole = (whole > 0).then_some(AdviceCaveat::TouchedWhole { files: whole });
+    let caveats = [caveat, direction(found, &advice), whole].into_iter().flatten().chain(advice.caveats);
     Advice { caveats: caveats.collect(), ..advice }
 }
 
@@ -268,8 +270,7 @@ fn as_option(of: &Advice) -> Option<AdviceOption> {
 fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, commands: &[CommandFinding]) -> Advice {
     let known = is_known(found, is_two_sided);
     // What the replay of a part of its accesses takes bounds nothing, and what takes longer than the program is no share of it.
-    let copies = || checked.and_then(|it| writes_to_copies(found, it));
-    let other = found.exceeds_user_time(commands).or_else(|| mapped_again(found)).or_else(copies);
+    let other = found.exceeds_user_time(commands).or_else(|| mapped_again(found)).or_else(|| writes_to_copies(found));
     let is_no_part = other.is_some() || checked.is_some_and(Checked::takes_longer);
     let share = found.share().filter(|_| known.is_ok() && !is_no_part);
     // There is no more than that to gain.
@@ -580,14 +581,15 @@ fn mapped_again(found: &Found) -> Option<AdviceReason> {
     (is_again && !found.start.state.waits_for_device()).then_some(AdviceReason::MappedAgain { mappings, files })
 }
 
-/// In memory. The first store to a page of a private mapping copies it, which takes a fault of its own and more time than one that
-/// maps (mm/memory.c, `wp_page_copy`): with most of the faults beyond those of the replay, neither time nor count says what is left.
-fn writes_to_copies(found: &Found, checked: &Checked) -> Option<AdviceReason> {
-    let seen = found.seen(found.program.as_ref()?.now)?;
+/// The first store to a page of a private mapping copies it, which takes a fault of its own and more time than one that maps
+/// (mm/memory.c, `wp_page_copy`): with most of the faults beyond those of the replay, neither time nor count says what is left.
+fn writes_to_copies(found: &Found) -> Option<AdviceReason> {
+    let program = found.program.as_ref()?.now;
+    let seen = found.seen(program)?;
     let is_writable = seen.mappings.iter().any(|it| it.writable && !it.shared && !it.executable);
-    let has_more = checked.part().is_some_and(|it| it < MOST_OF_IT);
-    let is_in_memory = !found.start.state.waits_for_device();
-    (is_in_memory && is_writable && has_more && found.recorded().maps()).then_some(AdviceReason::WritesToCopies)
+    let faults = |cell: &Cell| cell.count("minor_faults");
+    let has_more = faults(found.view().recorded)? < MOST_OF_IT * faults(program)?;
+    (is_writable && has_more && found.recorded().maps()).then_some(AdviceReason::WritesToCopies)
 }
 
 /// The program's own work in memory, and how much of it takes longer than to work with each page once, so that it may be to come back
@@ -912,11 +914,9 @@ fn caveats(found: &Found, candidate: &Candidate, is_two_sided: bool) -> Vec<Advi
     let (from, advised) = (found.recorded(), found.advised);
     let is_measured = candidate.switch.is_some();
     let (threads, replayed) = (found.readers(), found.replay_threads());
-    let whole = advised.group.as_ref().map_or(0, |it| it.touched_whole);
     let (files, opens) = (found.files(), found.opens());
     let all = [
         (from.maps(), AdviceCaveat::WholePages),
-        (whole > 0, AdviceCaveat::TouchedWhole { files: whole }),
         (opens > files, AdviceCaveat::OpenedAgain { opens, files }),
         (!is_two_sided, AdviceCaveat::OneSidedCheck),
         (advised.coverage < 1.0, AdviceCaveat::Incomplete { coverage: advised.coverage }),

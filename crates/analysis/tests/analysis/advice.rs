@@ -419,9 +419,16 @@ fn several_threads_have_as_many_times_the_time_to_come_back_to_pages() {
 }
 
 #[test]
-fn a_program_that_writes_to_copies_of_pages_is_not_what_a_replay_does_in_memory() {
+fn a_program_that_writes_to_copies_of_pages_is_not_what_a_replay_does() {
+    for state in [State::Cached, State::Cold] {
+        copies(state);
+    }
+}
+
+fn copies(state: State) {
     let of = |writable: bool, shared: bool| {
-        let mut lab = Plan { states: vec![State::Cached], ..mapped_points() }.lab();
+        let states = if state == State::Cold { vec![state, State::Cached] } else { vec![state] };
+        let mut lab = Plan { states, ..mapped_points() }.lab();
         let commands: Vec<bool> = lab.record.cells.iter().map(|it| it.arm.is_command()).collect();
         for sample in lab.record.samples.iter_mut().filter(|it| commands[it.cell]) {
             sample.readings.insert("minor_faults".into(), Reading::Value(8900.0));
@@ -429,9 +436,10 @@ fn a_program_that_writes_to_copies_of_pages_is_not_what_a_replay_does_in_memory(
         let mut access = Access { opens: 1, ..Access::default() };
         access.count_mapping(&MappingCount { writable, shared, count: 1, bytes: GIB, ..MappingCount::default() });
         lab.record.observations[0].seen = Reading::Value(observation(access));
-        lab.analyze().advice.remove(0).because
+        let advice = lab.analyze().advice;
+        advice.into_iter().find(|it| it.state == state).unwrap().because
     };
-    assert_eq!(of(true, false), [AdviceReason::WritesToCopies]);
+    assert_eq!(of(true, false), [AdviceReason::WritesToCopies], "{state}");
     assert!(!of(false, false).contains(&AdviceReason::WritesToCopies));
     assert!(!of(true, true).contains(&AdviceReason::WritesToCopies), "stores to the file itself are no copies");
 }

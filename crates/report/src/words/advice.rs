@@ -305,15 +305,12 @@ pub fn advice_caveat(of: &AdviceCaveat) -> String {
             "the switch also reaches {} of {path}, which was in the page cache: from a cold start of that file it may gain less",
             size(*bytes as f64)
         ),
-        AdviceCaveat::Threads { threads, replayed } if *threads == u64::from(*replayed) => format!(
-            "the program reads in {threads} threads at once, and the replay in as many: each makes the accesses that it made while \
-             it was recorded"
-        ),
         AdviceCaveat::Threads { threads, replayed: 0 | 1 } => {
             format!("the program used {} threads, and the replay has one", thousands(*threads))
         }
         AdviceCaveat::Threads { threads, replayed } => format!(
-            "the program used {}, of which {replayed} made accesses at once while it was recorded: as many make them in the replay",
+            "the program used {}, and the replay has {replayed}, each with accesses that threads of the program made while it was \
+             recorded",
             count(*threads, "thread", "threads")
         ),
         AdviceCaveat::MoreWaits { share, slower } => format!(

@@ -279,7 +279,7 @@ makes! {
         Job {
             pass, method, options, workload, consume, file, block_bytes, range, ops, aligned, threads, descriptor,
             consumed_percent, durability, seed, hold, watch, permit, times_its_loop, trace, beside,
-            work_ps_per_byte,
+            own_work_ns,
         }
         Permit { execute, write }
         schema::trace::Header { trace_version, recorder, columns, coverage, run, files, left_out }

@@ -238,7 +238,10 @@ impl Stream {
         if is_named && !kind.executable {
             let thread = self.number(thread);
             self.files[id.0].file.mapped_by.get_or_insert(thread);
-            self.reached(id);
+            // Where touches are seen, these say when it is reached.
+            if !is_exact {
+                self.reached(id);
+            }
             if is_exact && bytes < MAPPING_BYTES_MIN {
                 self.left_out.small_mappings += 1;
                 self.unseen_pages = self.unseen_pages.saturating_add(bytes.div_ceil(self.page_bytes));
@@ -459,6 +462,21 @@ mod tests {
         let left_out = LeftOut { failed: 1, at_end: 1, unknown_offset: 1, other_files: 1, ..LeftOut::default() };
         assert_eq!((header.left_out, header.coverage), (left_out, 0.8));
         assert_eq!(header.run.unwrap().bytes, 100 + 100 + 50 + 10 + 3 * half);
+    }
+
+    #[test]
+    fn a_mapping_whose_touches_are_seen_is_reached_by_them() {
+        let wanted = |how| HashMap::from([((1, 1), how)]);
+        for (wanted, reached_ns) in [(wanted(Wanted::Exact), [2000; 2]), (HashMap::new(), [0, 2000])] {
+            let mut stream = Stream::new([], wanted, PAGE);
+            stream.file(FileId(0), &found(1, "/data/a"));
+            stream.clock(5000);
+            stream.access(&access(70, 0, 0, 2 << 20, MAPPED));
+            stream.clock(7000);
+            stream.access(&access(70, 0, 0, PAGE, Via::Touch));
+            let (header, _) = stream.finish(&[], ended(None));
+            assert_eq!(header.files[0].reached_ns, Some(reached_ns));
+        }
     }
 
     #[test]

@@ -100,8 +100,8 @@ impl Pattern {
             threads: job.threads,
             consumed_percent: job.consumed_percent,
             seed: job.seed,
+            work_ps_per_byte: accesses.work_ps_per_byte(job.own_work_ns),
             accesses,
-            work_ps_per_byte: job.work_ps_per_byte,
         }
     }
 

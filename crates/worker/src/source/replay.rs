@@ -63,6 +63,16 @@ impl Accesses {
         Accesses { list: vec![Span::default(); end].into(), ends, threads: THREADS }
     }
 
+    /// After each access, so that all of it takes so long: threads are at work at once, and a part takes as long as the one with the
+    /// most bytes in it.
+    pub(crate) fn work_ps_per_byte(&self, own_work_ns: u64) -> u64 {
+        let bytes = |part, thread| self.of(part, thread).iter().map(|it| it.bytes).sum::<u64>();
+        let most = |part| (0..self.threads as u32).map(|thread| bytes(part, thread)).max().unwrap_or(0);
+        let all = (0..self.parts()).map(most).sum::<u64>();
+        let work_ps = u128::from(own_work_ns) * 1000;
+        u64::try_from(work_ps.checked_div(u128::from(all)).unwrap_or(0)).unwrap_or(u64::MAX)
+    }
+
     /// The most accesses that each thread makes in a part.
     pub(crate) fn most(&self) -> Vec<usize> {
         let of = |thread| (0..self.parts()).map(|part| self.share(part, thread).len()).max().unwrap_or(0);
@@ -401,5 +411,25 @@ fn read(of: &TraceOf, mut each: impl FnMut(Access) -> Result<(), String>) -> Res
     match reader.digest().map_err(refused)? == of.digest {
         true => Ok(()),
         false => Err(CHANGED.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_work_takes_as_long_whether_one_thread_makes_nearly_all_accesses_or_all_make_as_many() {
+        let of = |shares: &[[usize; 2]]| {
+            let mut accesses = Accesses::planted(shares);
+            accesses.list = accesses.list.iter().map(|_| Span { offset: 0, bytes: 10 }).collect();
+            accesses.work_ps_per_byte(1_000_000)
+        };
+        assert_eq!(of(&[[100, 0]]), 1_000_000);
+        assert_eq!(of(&[[2, 100]]), 1_000_000, "the others are at work meanwhile");
+        assert_eq!(of(&[[50, 50]]), 2_000_000);
+        assert_eq!(of(&[[50, 50], [50, 0]]), 1_000_000);
+        assert_eq!(Accesses::default().work_ps_per_byte(7), 0);
+        assert_eq!(of(&[[0, 0]]), 0);
     }
 }

@@ -46,7 +46,7 @@ impl Bench<'_> {
                 && self.compares_runtimes(),
             trace: condition.trace.as_ref().and_then(|it| self.trace(it, target)),
             beside: condition.beside,
-            work_ps_per_byte: work_ps_per_byte(condition),
+            own_work_ns: own_work_ns(condition),
         }
     }
 
@@ -63,11 +63,10 @@ impl Bench<'_> {
     }
 }
 
-/// Of each thread: they are at work at once.
-fn work_ps_per_byte(condition: &Condition) -> u64 {
-    let bytes = condition.trace.as_ref().map_or(0, |it| it.bytes);
-    let work_ps = u128::from(condition.own_work_ns) * 1000 * u128::from(condition.threads);
-    u64::try_from(work_ps.checked_div(u128::from(bytes)).unwrap_or(0)).unwrap_or(u64::MAX)
+/// A trial makes a part of the accesses.
+fn own_work_ns(condition: &Condition) -> u64 {
+    let all = condition.trace.as_ref().map_or(1, |it| it.accesses.max(1));
+    (u128::from(condition.own_work_ns) * u128::from(condition.ops.min(all)) / u128::from(all)) as u64
 }
 
 /// What a job may do beyond reading: the one place where that is decided. Commands are executed where the user said so, and
