@@ -59,7 +59,7 @@ pub const FIELDS: &[Field] = &[
         words: Condition::work,
         read: |it, text| match replayed(text) {
             Some(accesses) => {
-                it.trace.get_or_insert_with(no_trace).accesses = accesses;
+                it.trace.get_or_insert_with(|| Traced::none(0)).accesses = accesses;
                 set(&mut it.workload, Some(Workload::Replay))
             }
             None => set(&mut it.workload, text.parse().ok()),
@@ -246,7 +246,7 @@ pub const FIELDS: &[Field] = &[
         same: |a, b| trace(a) == trace(b),
         words: |it| trace(it).map_or(String::new(), |(digest, file)| format!("trace {digest} file {file}")),
         read: |it, text| {
-            let known = it.trace.clone().unwrap_or_else(no_trace);
+            let known = it.trace.clone().unwrap_or_else(|| Traced::none(0));
             let read = |text: &str| {
                 let (digest, file) = text.split_once(" file ")?;
                 Some(Some(Traced { digest: digest.into(), file: file.parse().ok()?, ..known }))
@@ -476,21 +476,6 @@ fn accesses(condition: &Condition) -> Option<u64> {
 /// The number of `Condition::work`, with or without its commas.
 fn replayed(text: &str) -> Option<u64> {
     number(&text.strip_prefix("replay of ")?.replace(',', ""), &[" accesses", " access"])
-}
-
-/// Of which nothing is known yet.
-fn no_trace() -> Traced {
-    Traced {
-        digest: String::new(),
-        file: 0,
-        accesses: 0,
-        bytes: 0,
-        longest_bytes: 0,
-        end_bytes: 0,
-        files: 1,
-        threads: 1,
-        around_ns: None,
-    }
 }
 
 /// Which accesses a replay makes.

@@ -44,18 +44,7 @@ impl TraceFile {
         let file = File::open(path).with_context(|| format!("cannot open the trace {shown}"))?;
         let mut reader = Reader::new(BufReader::new(&file)).with_context(|| shown.to_string())?;
         let header = reader.header().clone();
-        let none = |file| Traced {
-            digest: String::new(),
-            file,
-            accesses: 0,
-            bytes: 0,
-            longest_bytes: 0,
-            end_bytes: 0,
-            files: 1,
-            threads: 1,
-            around_ns: None,
-        };
-        let mut files: Vec<Traced> = (0..header.files.len() as u32).map(none).collect();
+        let mut files: Vec<Traced> = (0..header.files.len() as u32).map(Traced::none).collect();
         let mut touches = vec![0; files.len()];
         let mut overlaps: Vec<Overlaps> = files.iter().map(|_| Overlaps::default()).collect();
         let mut of_all = Overlaps::default();
@@ -314,14 +303,13 @@ fn together(digest: &str, files: &[Traced], threads: u32) -> Traced {
     let most = |of: fn(&Traced) -> u64| with_some().map(of).max().unwrap_or(0);
     Traced {
         digest: digest.into(),
-        file: 0,
         accesses: sum(|it| it.accesses),
         bytes: sum(|it| it.bytes),
         longest_bytes: most(|it| it.longest_bytes),
         end_bytes: most(|it| it.end_bytes),
         files: count.max(1),
         threads,
-        around_ns: None,
+        ..Traced::none(0)
     }
 }
 

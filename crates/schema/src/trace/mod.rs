@@ -323,6 +323,21 @@ fn is_one(number: &u32) -> bool {
 }
 
 impl Traced {
+    /// No access of the file at that place.
+    pub fn none(file: u32) -> Traced {
+        Traced {
+            digest: String::new(),
+            file,
+            accesses: 0,
+            bytes: 0,
+            longest_bytes: 0,
+            end_bytes: 0,
+            files: 1,
+            threads: 1,
+            around_ns: None,
+        }
+    }
+
     /// So many digits distinguish the traces that anybody has.
     const DIGITS: usize = 12;
 

@@ -74,7 +74,7 @@ impl Overlaps {
         let (mut used, mut end) = (0, None);
         for (thread, seen) in all {
             if end.is_none_or(|end| seen.first > end) {
-                // Nobody that began before is at work any more.
+                // No thread that began before is at work any more.
                 (used, free, busy) = (0, BTreeSet::new(), BinaryHeap::new());
                 parts.push((0, 0));
             }
@@ -100,7 +100,7 @@ impl Overlaps {
             }
         }
         let count = parts.iter().map(|it| it.0).max().unwrap_or(1);
-        // One thread after the other waits for nobody, and a short part is one with the next.
+        // Threads that follow each other need not wait, and a short part is one with the next.
         let least = self.accesses.div_ceil(PARTS_MAX);
         let (mut after, mut accesses, mut joined) = (0, 0, Vec::with_capacity(parts.len()));
         for (at, part) in parts.iter().enumerate() {

@@ -115,7 +115,7 @@ pub struct Beside {
     pub touches: Option<TouchesAsked>,
 }
 
-/// Between two times that are told.
+/// Between two events `Clock`.
 const TICK_NS: u64 = 1_000_000;
 
 /// CLOCK_MONOTONIC.
@@ -404,7 +404,7 @@ struct Follower<'a> {
     tasks: BTreeMap<i32, Task>,
     /// Threads that stopped before the stop of their parent announced them.
     early: BTreeSet<i32>,
-    /// The time that was told last.
+    /// The time of the last event `Clock`.
     told_ns: u64,
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Stream {
     /// Numbers of threads by those of the kernel, which gives them to later ones too.
     threads: HashMap<i32, u32>,
     next_thread: u32,
-    /// The first time that was told, and the last one.
+    /// The times of the first and of the last event `Clock`.
     began_ns: Option<u64>,
     now_ns: u64,
     body: Body,

@@ -32,8 +32,8 @@ impl Joins {
         Joins { made: Mutex::new(0), parts: (0..accesses.parts()).map(part).collect() }
     }
 
-    /// Does what a thread has to do in each part, one after the other. After a failure it does nothing more, and nobody waits for
-    /// it.
+    /// Does what a thread has to do in each part, one after the other. After a failure it does nothing more, and no other
+    /// thread waits for it.
     pub(super) fn each<T, E>(
         &self,
         accesses: &Accesses,

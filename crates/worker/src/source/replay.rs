@@ -169,23 +169,23 @@ impl Several {
 
     /// What a thread does in a part, with the accesses of each stretch.
     pub(crate) fn share(&self, part: usize, thread: u32) -> impl Iterator<Item = (Stretch, &[Span])> {
-        let mut start = self.accesses.share(part, thread).start;
+        let start = self.accesses.share(part, thread).start;
         let threads = self.accesses.threads;
         let stretches = match thread as usize {
             thread if thread < threads => share(&self.ends, part * threads + thread),
             _ => 0..0,
         };
-        self.stretches[stretches].iter().map(move |it| {
-            let accesses = &self.accesses.list[start..it.end];
-            start = it.end;
-            (*it, accesses)
-        })
+        self.with_accesses(stretches, start)
     }
 
     /// Of all threads.
     fn stretches(&self) -> impl Iterator<Item = (Stretch, &[Span])> {
-        let mut start = 0;
-        self.stretches.iter().map(move |it| {
+        self.with_accesses(0..self.stretches.len(), 0)
+    }
+
+    /// `start`: where the first of them begins in the list.
+    fn with_accesses(&self, stretches: Range<usize>, mut start: usize) -> impl Iterator<Item = (Stretch, &[Span])> {
+        self.stretches[stretches].iter().map(move |it| {
             let accesses = &self.accesses.list[start..it.end];
             start = it.end;
             (*it, accesses)
