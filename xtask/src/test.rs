@@ -20,7 +20,6 @@ pub fn run() -> Result<()> {
     shell.change_dir(crate::root());
     cmd!(shell, "cargo fmt --all --check").run().context("formatting; run `cargo fmt --all`")?;
     let skipped = tests()?;
-    smoke(&shell)?;
     println!("\nskipped: {}", skipped.values().sum::<usize>());
     for (reason, count) in skipped {
         println!("  {count} x {reason}");
@@ -36,12 +35,12 @@ struct Binary {
 }
 
 /// Runs all tests and returns the reasons of those that could not run. Cargo runs one binary after the other; these run
-/// beside each other, because many tests wait for processes, disks and time limits while those of others calculate. Clippy
-/// runs as soon as no binary is left to be started: the longest one goes on for minutes, and leaves processors unused.
+/// beside each other, because many tests wait for processes, disks and time limits while those of others calculate. What is no
+/// test runs as soon as no binary is left to be started: the longest one goes on for minutes, and leaves processors unused.
 fn tests() -> Result<BTreeMap<String, usize>> {
     let processors = available_parallelism().map_or(1, |it| it.get());
     let queue = Mutex::new(binaries()?);
-    let lints = Mutex::new(Some(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]));
+    let others = Mutex::new(vec![("the smoke run", smoke as fn() -> Result<()>), ("clippy", clippy)]);
     let (failed, skipped) = (Mutex::new(Vec::new()), Mutex::new(BTreeMap::new()));
     thread::scope(|scope| {
         for _ in 0..processors.clamp(2, 8) {
@@ -75,10 +74,11 @@ fn tests() -> Result<BTreeMap<String, usize>> {
                         *skipped.lock().expect("no panic with it").entry(reason.to_string()).or_default() += 1;
                     }
                 }
-                let Some(arguments) = lints.lock().expect("no panic with it").take() else { return };
-                let status = Command::new("cargo").args(arguments).current_dir(crate::root()).status();
-                if !status.is_ok_and(|it| it.success()) {
-                    failed.lock().expect("no panic with it").push("cargo clippy".into());
+                while let Some((name, run)) = next(&others) {
+                    if let Err(why) = run() {
+                        println!("{name}: {why:#}");
+                        failed.lock().expect("no panic with it").push(name.into());
+                    }
                 }
             });
         }
@@ -89,7 +89,7 @@ fn tests() -> Result<BTreeMap<String, usize>> {
     }
 }
 
-fn next(queue: &Mutex<Vec<Binary>>) -> Option<Binary> {
+fn next<T>(queue: &Mutex<Vec<T>>) -> Option<T> {
     queue.lock().expect("no panic with it").pop()
 }
 
@@ -116,8 +116,15 @@ fn binaries() -> Result<Vec<Binary>> {
     Ok(binaries)
 }
 
+fn clippy() -> Result<()> {
+    let shell = Shell::new()?;
+    shell.change_dir(crate::root());
+    Ok(cmd!(shell, "cargo clippy --workspace --all-targets --quiet -- -D warnings").run()?)
+}
+
 /// A short run of everything, through the executable that the tests have built; its record is read back by the same.
-fn smoke(shell: &Shell) -> Result<()> {
+fn smoke() -> Result<()> {
+    let shell = Shell::new()?;
     let folder = shell.create_temp_dir()?;
     let (folder, store) = (folder.path(), folder.path().join("runs"));
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| crate::root().join("target").into());
