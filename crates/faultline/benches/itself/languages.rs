@@ -22,7 +22,7 @@ use schema::{
     protocol::{Hold, Job},
 };
 
-use super::{FILE_BYTES, compile, fill, median, root};
+use super::{FILE_BYTES, compile, fill, go, median, root};
 
 /// A process of either side, one after the other.
 const PAIRS: usize = 9;
@@ -62,16 +62,15 @@ const GO: [Loop; 8] = [
 /// The section of `docs/BENCHMARKS.md`. `python`: the interpreter of both sides. `only`: the arms whose names have it.
 pub(crate) fn table(folder: &Path, file: &Path, python: &str, only: &str) -> Result<String> {
     let source = |name: &str| root().join("xtask/bench").join(name);
-    let go = folder.join("loop-go");
+    let of_go = folder.join("loop-go");
     let filled = folder.join("fill");
     compile(Command::new("cc").args(["-O3", "-pthread", "-o"]).arg(&filled).arg(source("fill.c")))?;
     fill(Command::new(&filled).arg(file).arg("sequential"))?;
-    let is_built = Command::new("go").args(["build", "-o"]).arg(&go).arg(source("loop.go")).status();
     prefer_python(python)?;
     let python = [python.into(), source("loop.py").into()];
     let mut languages: Vec<(&[Loop], Vec<OsString>)> = vec![(&PYTHON, python.to_vec())];
-    if is_built.is_ok_and(|it| it.success()) {
-        languages.push((&GO, vec![go.into()]));
+    if go(&source("loop.go"), &of_go) {
+        languages.push((&GO, vec![of_go.into()]));
     }
     let mut page = format!(
         "## Workers in Python and Go against loops written by hand\n\n\

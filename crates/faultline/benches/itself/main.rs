@@ -11,6 +11,7 @@ mod truth;
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     fmt::Write as _,
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
@@ -19,6 +20,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use lab::runtime;
 use schema::{
     Arm, Bytes, Consume, Span, Workload,
     findings::{Document, Findings, Verdict},
@@ -141,6 +143,21 @@ fn compile(compiler: &mut Command) -> Result<()> {
     let status = compiler.status().with_context(|| format!("cannot start {:?}", compiler.get_program()))?;
     ensure!(status.success(), "{:?} failed: {status}", compiler.get_program());
     Ok(())
+}
+
+/// How a program in Java is started, where there is a JDK: by the one whose worker it is held against. What the library copies by
+/// differs between versions (64 MiB out of a `MappedByteBuffer`: 25 ms with 17, 19 with 25).
+fn java(folder: &Path, class: &str) -> Option<Vec<OsString>> {
+    let bin = runtime::jvm::find(None).ok()?.home.join("bin");
+    let source = root().join(format!("xtask/bench/{class}.java"));
+    compile(Command::new(bin.join("javac")).arg("-d").arg(folder).arg(source)).ok()?;
+    Some(vec![bin.join("java").into(), "-cp".into(), folder.into(), class.into()])
+}
+
+/// Builds a program in Go, by what its workers are built with; whether that is possible.
+fn go(source: &Path, program: &Path) -> bool {
+    let toolchain = runtime::go::find().map(|it| it.home.join("bin/go"));
+    toolchain.is_ok_and(|it| compile(Command::new(it).args(["build", "-o"]).arg(program).arg(source)).is_ok())
 }
 
 fn noise(bytes: u64) -> Vec<u8> {

@@ -10,13 +10,14 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use lab::runtime;
 use schema::{
     State,
     findings::{BeatFinding, Document},
 };
 use serde_json::Value;
 
-use super::{FILE_BYTES, compile, document, fill, median, root};
+use super::{FILE_BYTES, compile, document, fill, go, java, median, root};
 
 const ROUNDS: usize = 7;
 const READS_COLD: u64 = 20_000;
@@ -126,16 +127,15 @@ fn programs(folder: &Path) -> Result<BTreeMap<&'static str, Vec<OsString>>> {
     let c = folder.join("stall");
     compile(Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(&c).arg(source("stall.c")))?;
     programs.insert("c", vec![c.into()]);
-    let is_built = |command: &mut Command| command.status().is_ok_and(|it| it.success());
-    if is_built(Command::new("javac").arg("-d").arg(folder).arg(source("Stall.java"))) {
-        programs.insert("java", vec!["java".into(), "-cp".into(), folder.into(), "Stall".into()]);
+    if let Some(java) = java(folder, "Stall") {
+        programs.insert("java", java);
     }
-    let go = folder.join("stall-go");
-    if is_built(Command::new("go").args(["build", "-o"]).arg(&go).arg(source("stall.go"))) {
-        programs.insert("go", vec![go.into()]);
+    let of_go = folder.join("stall-go");
+    if go(&source("stall.go"), &of_go) {
+        programs.insert("go", vec![of_go.into()]);
     }
-    if is_built(Command::new("python3").args(["-c", "pass"])) {
-        programs.insert("python", vec!["python3".into(), source("stall.py").into()]);
+    if let Ok(python) = runtime::python::find(None) {
+        programs.insert("python", vec![python.program.into(), source("stall.py").into()]);
     }
     Ok(programs)
 }

@@ -4,6 +4,7 @@
 //! the loops that differ, or it is the hour.
 
 use std::{
+    ffi::OsString,
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
@@ -23,7 +24,7 @@ use schema::{
 };
 use serde_json::Value;
 
-use super::{compile, document, fill, languages::said, median, root};
+use super::{compile, document, fill, java, languages::said, median, root};
 
 const PAIRS: usize = 7;
 /// A pass that is slower is made less often.
@@ -48,8 +49,7 @@ pub(crate) fn table(tool: &Path, folder: &Path, which: &[String]) -> Result<Stri
             Command::new("cc").args(["-O3", "-falign-loops=64", "-pthread", "-o"]).arg(folder.join(name)).arg(source),
         )?;
     }
-    let has_java = Command::new("javac").arg("-d").arg(folder).arg(source("Study.java")).status();
-    let java = has_java.is_ok_and(|it| it.success());
+    let java = java(folder, "Study");
     let mut page = String::from("## What the studies say against programs of their own\n\n");
     let all: Vec<String> = builtin::STUDIES.iter().map(|(name, _)| (*name).to_string()).collect();
     for which in if which.is_empty() { &all } else { which } {
@@ -57,7 +57,7 @@ pub(crate) fn table(tool: &Path, folder: &Path, which: &[String]) -> Result<Stri
             true => serde_json::from_slice(&fs::read(which)?).with_context(|| format!("{which} is no document"))?,
             false => document(tool, folder, &[&"reproduce", which, &"--dir", &folder.display()])?.0,
         };
-        page += &of_study(&mut Programs { tool, folder, java, lies_as: None }, &shown)?;
+        page += &of_study(&mut Programs { tool, folder, java: java.as_deref(), lies_as: None }, &shown)?;
     }
     Ok(page)
 }
@@ -190,7 +190,7 @@ fn are_near(one: f64, other: f64) -> bool {
 struct Programs<'a> {
     tool: &'a Path,
     folder: &'a Path,
-    java: bool,
+    java: Option<&'a [OsString]>,
     /// What the file lies in memory as.
     lies_as: Option<Fill>,
 }
@@ -242,7 +242,7 @@ impl Programs<'_> {
         let is_held = condition.state == State::Mapped;
         let known = [State::Cached, State::Mapped, State::Cold, State::Limited].contains(&condition.state);
         if !known
-            || is_java && (!self.java || is_held || condition.durability != Durability::None)
+            || is_java && (self.java.is_none() || is_held || condition.durability != Durability::None)
             || condition.workload.writes() && is_held
         {
             return Ok(None);
@@ -276,15 +276,13 @@ impl Programs<'_> {
             return by_worker(worker, &group, &file, question, (arm, ops, seed as u64)).map(Some);
         }
         let [block, ops, seed] = [condition.block_bytes, ops, seed as u64].map(|it| it.to_string());
-        let mut words: Vec<String> = if is_java {
-            let class = self.folder.display().to_string();
-            vec!["java".into(), "-cp".into(), class, "Study".into()]
-        } else {
-            vec![self.folder.join("study").display().to_string()]
+        let mut words: Vec<OsString> = match self.java.filter(|_| is_java) {
+            Some(java) => java.to_vec(),
+            None => vec![self.folder.join("study").into()],
         };
-        words.extend([file.display().to_string(), method.into(), work.into(), block, ops]);
-        words.push(if is_java { self.warm().display().to_string() } else { seed });
-        words.push(condition.consume.to_string());
+        words.extend([file.into(), method.into(), work.into(), block.into(), ops.into()]);
+        words.push(if is_java { self.warm().into() } else { seed.into() });
+        words.push(condition.consume.to_string().into());
         if is_held {
             words.push("held".into());
         }
@@ -430,7 +428,7 @@ impl Group {
     }
 
     /// Runs a program in it; what it prints is its answer.
-    fn run(&self, words: &[String]) -> Result<Value> {
+    fn run(&self, words: &[OsString]) -> Result<Value> {
         let mut shell = Command::new("sh");
         let enter: String =
             self.folders.iter().map(|it| format!("echo $$ > {}/cgroup.procs && ", it.display())).collect();
