@@ -80,7 +80,7 @@ fn best_of(
         looked_at += 1;
         let kernel = kernel.get_or_insert_with(|| record.environment.kernel.clone());
         let worth = worth(&record, kernel, device.as_deref(), &asked(&record));
-        if let Some(worth) = worth.filter(|it| best.as_ref().is_none_or(|(most, _)| it > most)) {
+        if let Some(worth) = worth.filter(|it| best.as_ref().is_none_or(|(newer, _)| it.exceeds(newer))) {
             best = Some((worth, record));
         }
     }
@@ -88,7 +88,7 @@ fn best_of(
 }
 
 /// What unit costs are worth for a question, the most telling first.
-#[derive(Debug, PartialEq, PartialOrd)]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 struct Worth {
     /// So many of the arms have an answer. A run in memory has none from the device, and another one has no such fill.
     answered: usize,
@@ -100,6 +100,14 @@ struct Worth {
     reached: u64,
     /// How many passes it rests on.
     passes: usize,
+}
+
+impl Worth {
+    /// A machine changes, so that a newer run stands before one that made only a few more passes.
+    fn exceeds(&self, newer: &Worth) -> bool {
+        let with_its_passes = Worth { passes: newer.passes, ..*self };
+        with_its_passes > *newer || (with_its_passes == *newer && self.passes >= 2 * newer.passes)
+    }
 }
 
 /// Nothing without unit costs.
@@ -280,6 +288,26 @@ mod tests {
         };
         assert_eq!(best(None).as_deref(), Some("newest"));
         assert_eq!(best(Some("6.18")).as_deref(), Some("older"));
+    }
+
+    #[test]
+    fn an_older_run_stands_before_a_newer_one_only_if_it_made_twice_as_many_passes() {
+        let record: Record = serde_json::from_str(MEASURED).unwrap();
+        let older = |times: usize, more: usize| {
+            let mut it = changed(&record, |points| {
+                points.iter_mut().for_each(|it| it.passes = it.passes.repeat(times));
+                let pass = points[0].passes[0];
+                points[0].passes.extend(vec![pass; more]);
+            });
+            it.id = "older".into();
+            it
+        };
+        let best = |older: Record| {
+            let newer = Record { id: "newer".into(), ..record.clone() };
+            best_of([newer, older].into_iter(), None, None, |it| question(it, State::Cached)).0.unwrap().id
+        };
+        assert_eq!(best(older(1, 1)), "newer");
+        assert_eq!(best(older(2, 0)), "older");
     }
 
     #[test]
