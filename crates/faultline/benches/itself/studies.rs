@@ -357,13 +357,16 @@ fn by_worker(
     question: &Question,
     (arm, ops, seed): (&Arm, u64, u64),
 ) -> Result<f64> {
-    use std::os::unix::fs::MetadataExt;
+    use std::os::{fd::AsRawFd, unix::fs::MetadataExt};
     let condition = question.condition;
     let about = fs::metadata(file)?;
     let block = condition.block_bytes;
     let whole = Span { offset: 0, bytes: about.len() };
     let covers = question.part_of_file && condition.workload != Workload::Random;
     let identity = FileIdentity { device: about.dev(), inode: about.ino() };
+    // A worker that writes is given the file by a descriptor, as by the tool.
+    let held = fs::File::options().read(true).write(condition.workload.writes()).open(file)?;
+    let held_as = format!("/proc/{}/fd/{}", std::process::id(), held.as_raw_fd());
     let job = Job {
         workload: condition.workload,
         consume: condition.consume,
@@ -375,7 +378,7 @@ fn by_worker(
         seed,
         hold: state::hold(condition.state),
         permit: Permit { execute: false, write: condition.workload.writes().then_some(identity) },
-        ..Job::new(arm, &file.display().to_string(), whole)
+        ..Job::new(arm, &held_as, whole)
     };
     let interrupted = AtomicBool::new(false);
     let (mut link, _) = Link::start(worker, &interrupted).map_err(said)?;
