@@ -608,8 +608,7 @@ fn own_work(found: &Found) -> [f64; 2] {
 
 /// What a program gains by an arm, with a low end that allows for calls in the place of touches that such work may be. Whole files
 /// that are read are in a buffer.
-fn with_touches_again(found: &Found, it: &Candidate) -> Estimate {
-    let gain = it.gains.program;
+fn with_touches_again(found: &Found, it: &Candidate, gain: Estimate) -> Estimate {
     let calls_ns =
         if it.arm.maps() || it.code == AdviceCode::M3 { 0.0 } else { own_work(found)[1] / TOUCH_NS * CALL_NS };
     let longer = found.program_ns().map_or(0.0, |it| calls_ns / it.median);
@@ -779,7 +778,7 @@ fn switched(found: &Found, program: &Program, cell: &Cell, all: &[Candidate]) ->
         ns: Series::of([cell]).middle(),
         real: gain,
         like: like.map(|it| it.name.clone()),
-        predicted: candidate.map(|it| it.least),
+        predicted: candidate.map(|it| with_touches_again(found, it, it.least)),
         predicted_at_most: candidate.filter(|it| it.widest != it.least).map(|it| it.widest),
         reason: match cell.passes.is_empty() {
             true => Some(why_no_pass(found, cell)),
@@ -883,9 +882,9 @@ fn option(found: &Found, it: &Candidate, grade: Grade) -> AdviceOption {
         Some((line, real)) => (Effort::E0, Grade::A, How::Switch { line: line.clone() }, *real),
         // What no rule explains is known by nothing but its replay.
         None if it.code == AdviceCode::Unknown && !kind::is_in_advance(it.arm) => {
-            (effort, Grade::C, how, with_touches_again(found, it))
+            (effort, Grade::C, how, with_touches_again(found, it, it.gains.program))
         }
-        None => (effort, grade, how, with_touches_again(found, it)),
+        None => (effort, grade, how, with_touches_again(found, it, it.gains.program)),
     };
     let Gains { io_ns, io, .. } = it.gains;
     let (to, consume) = (it.arm.name.clone(), it.consume);

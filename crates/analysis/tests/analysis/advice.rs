@@ -709,8 +709,7 @@ fn an_arm_that_waits_more_often_may_have_the_own_work_take_longer() {
 
 #[test]
 fn a_switch_that_gains_nothing_contradicts_the_replay() {
-    let mut plan = mapped_points();
-    plan.switch = Some(([79.0, 5.0], reads()));
+    let mut plan = Plan { switch: Some(([79.0, 0.6], reads())), ..points_touched_once() };
     // What contradicts one arm says nothing of another.
     let [cold, _] = plan.advice();
     assert_eq!(cold.to.as_deref(), Some("native/mmap+random"));
@@ -722,14 +721,24 @@ fn a_switch_that_gains_nothing_contradicts_the_replay() {
 
 #[test]
 fn a_switch_that_gains_less_than_predicted_is_advised_by_what_was_measured() {
-    let mut plan = mapped_points();
-    plan.switch = Some(([60.0, 5.0], reads()));
+    let plan = Plan { switch: Some(([60.0, 0.6], reads())), ..points_touched_once() };
     let [cold, _] = plan.advice();
     assert_eq!((cold.to.as_deref(), cold.effort, cold.grade), (Some("native/pread"), Some(Effort::E0), Some(Grade::A)));
-    assert!((cold.program.unwrap().median - 80.0 / 60.0).abs() < 0.03);
+    assert!((cold.program.unwrap().median - 77.2 / 60.0).abs() < 0.03);
     assert!(cold.caveats.contains(&AdviceCaveat::SwitchApart));
     // The replay of another arm is as doubtful.
     assert_eq!(cold.also.iter().map(|it| it.grade).collect::<Vec<_>>(), [Grade::C]);
+}
+
+#[test]
+fn a_switch_to_calls_may_gain_as_little_as_the_own_work_would_take_by_calls() {
+    // Work of 5 ms on 543 pages may be touches, each of which is a call by the switch.
+    let [cold, _] = Plan { switch: Some(([160.0, 86.0], reads())), ..mapped_points() }.advice();
+    let [switched] = &cold.switched[..] else { panic!("{:?}", cold.switched) };
+    let (real, predicted) = (switched.real.unwrap(), switched.predicted.unwrap());
+    assert!(real.median < 0.6 && predicted.median > 2.0, "{real:?} {predicted:?}");
+    assert!(predicted.ci_low < real.median, "{real:?} {predicted:?}");
+    assert!(!cold.caveats.contains(&AdviceCaveat::SwitchApart), "{:?}", cold.caveats);
 }
 
 #[test]
@@ -760,10 +769,10 @@ fn of_several_switches_the_one_that_gains_most_is_advised() {
     // The first does what an arm does; the second does what none does, or what another one does.
     let mut otherwise = maps();
     otherwise.hints.insert("madvise(MADV_SEQUENTIAL)".into(), 1);
-    for (real, is_second) in [(40.0, true), (71.0, false)] {
-        let mut plan = mapped_points();
-        plan.switch = Some(([72.0, 5.0], reads()));
-        plan.other_switch = Some(([real, 5.0], otherwise.clone()));
+    for (real, is_second) in [(40.0, true), (69.4, false)] {
+        let mut plan = points_touched_once();
+        plan.switch = Some(([69.5, 0.6], reads()));
+        plan.other_switch = Some(([real, 0.6], otherwise.clone()));
         let [cold, _] = plan.advice();
         assert_eq!((cold.verdict, cold.grade), (AdviceVerdict::Switch, Some(Grade::A)));
         assert_eq!(line(&cold) == second, is_second, "{cold:?}");
