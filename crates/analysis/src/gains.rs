@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use schema::findings::Estimate;
 
-use crate::{measured::Cell, stats};
+use crate::{
+    measured::{Cell, Pass},
+    stats,
+};
 
 /// The time of each round, without the own work of a program that a replay has between its accesses; of several cells that do the
 /// same, their mean.
@@ -14,10 +17,22 @@ pub(crate) struct Series(BTreeMap<u32, f64>);
 
 impl Series {
     pub(crate) fn of<'a, 'r: 'a>(cells: impl IntoIterator<Item = &'a Cell<'r>>) -> Series {
+        Series::means(cells, |cell, pass| Some(pass.ns - cell.condition.own_work_ns as f64))
+    }
+
+    /// What a pass of one thread waits: the time in which it used no processor. A nanosecond at least.
+    pub(crate) fn of_waits<'a, 'r: 'a>(cells: impl IntoIterator<Item = &'a Cell<'r>>) -> Series {
+        Series::means(cells, |_, pass| Some((pass.ns - pass.cpu_ns()?).max(1.0)))
+    }
+
+    fn means<'a, 'r: 'a>(
+        cells: impl IntoIterator<Item = &'a Cell<'r>>,
+        ns: impl Fn(&Cell, &Pass) -> Option<f64>,
+    ) -> Series {
         let mut rounds: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
         for cell in cells {
-            let own_work_ns = cell.condition.own_work_ns as f64;
-            for (round, ns) in cell.passes.iter().map(|it| (it.round, it.ns - own_work_ns)).filter(|it| it.1 > 0.0) {
+            let each = cell.passes.iter().filter_map(|it| Some((it.round, ns(cell, it)?)));
+            for (round, ns) in each.filter(|it| it.1 > 0.0) {
                 let sum = rounds.entry(round).or_default();
                 *sum = (sum.0 + ns, sum.1 + 1.0);
             }
@@ -66,24 +81,45 @@ pub(crate) struct Gains {
     pub(crate) rounds: u32,
 }
 
+/// What a program does besides reaching its file.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OwnWork {
+    /// What the program takes without its file, where that is known.
+    pub(crate) without_file: Option<f64>,
+    /// So much longer it may take with the arm, which no replay shows.
+    pub(crate) longer_ns: f64,
+    /// It takes longer after each wait, and the arm waits so many times as often as what was recorded.
+    pub(crate) waits: Option<f64>,
+}
+
 impl Gains {
     /// In each round, the program without the replay of what it did and with that of the arm. Where it is known what the
     /// program takes without its file, the rest of its time is as many times less as the replay is: that the two are a little
     /// apart is then no time that stays. So it is where the replay takes longer than the program, of which nothing stays then.
-    ///
-    /// `own_ns`: so much longer the program's own work may take with the arm, which no replay shows.
-    pub(crate) fn of([program, recorded, arm]: [&Series; 3], without_file: Option<f64>, own_ns: f64) -> Option<Gains> {
-        let ratio = |own_ns: f64| {
+    /// Where they are apart because own work takes longer after each wait, that is as many times less as the waits are, or
+    /// stays as it is: the ends of the gain allow for both.
+    pub(crate) fn of([program, recorded, arm]: [&Series; 3], own: OwnWork) -> Option<Gains> {
+        let ratio = |longer_ns: f64, waits: Option<f64>| {
             move |(round, program, recorded): (u32, f64, f64)| {
                 let arm = *arm.0.get(&round)?;
-                let stays = without_file.filter(|it| *it < program).unwrap_or((program - recorded).max(0.0));
-                Some(program / (stays + (program - stays) * arm / recorded + own_ns))
+                let stays = own.without_file.filter(|it| *it < program).unwrap_or((program - recorded).max(0.0));
+                let rest = match waits {
+                    Some(times) => arm + times * (program - stays - recorded).max(0.0),
+                    None => (program - stays) * arm / recorded,
+                };
+                Some(program / (stays + rest + longer_ns))
             }
         };
-        let ratios = |own_ns: f64| -> Vec<f64> { program.beside(recorded).filter_map(ratio(own_ns)).collect() };
-        let rounds = ratios(0.0).len() as u32;
-        let gain = |own_ns: f64| stats::median_of_positive(ratios(own_ns));
-        let program = Estimate { ci_low: gain(own_ns)?.ci_low, ..gain(0.0)? };
+        let ratios = |longer_ns: f64, waits: Option<f64>| -> Vec<f64> {
+            program.beside(recorded).filter_map(ratio(longer_ns, waits)).collect()
+        };
+        let rounds = ratios(0.0, own.waits).len() as u32;
+        let gain = |longer_ns: f64, waits: Option<f64>| stats::median_of_positive(ratios(longer_ns, waits));
+        let program = Estimate {
+            median: gain(0.0, own.waits)?.median,
+            ci_low: gain(own.longer_ns, own.waits.map(|it| it.max(1.0)))?.ci_low,
+            ci_high: gain(0.0, own.waits.map(|it| it.min(1.0)))?.ci_high,
+        };
         Some(Gains { io_ns: recorded.middle()?, io: recorded.over(arm)?, program, rounds })
     }
 }
@@ -99,7 +135,7 @@ mod tests {
     #[test]
     fn a_round_that_took_twice_as_long_throughout_says_the_same_as_the_others() {
         let with = |ns: f64| series(&[ns, ns, 2.0 * ns, ns, ns, ns, ns]);
-        let gains = Gains::of([&with(80.0), &with(75.0), &with(25.0)], None, 0.0).unwrap();
+        let gains = Gains::of([&with(80.0), &with(75.0), &with(25.0)], OwnWork::default()).unwrap();
         assert_eq!(gains.rounds, 7);
         for (value, expected) in [(gains.io, 3.0), (gains.program, 80.0 / 30.0)] {
             assert!((value.median - expected).abs() < 1e-9 && value.ci_high / value.ci_low < 1.0 + 1e-9, "{value:?}");
@@ -109,8 +145,15 @@ mod tests {
     #[test]
     fn what_a_replay_is_off_is_no_time_that_stays_where_the_rest_of_the_program_is_known() {
         let series = |ns: f64| series(&[ns; 6]);
-        let gains =
-            |usual| Gains::of([&series(80.0), &series(72.0), &series(24.0)], usual, 0.0).unwrap().program.median;
+        let gains = |usual| {
+            Gains::of(
+                [&series(80.0), &series(72.0), &series(24.0)],
+                OwnWork { without_file: usual, ..OwnWork::default() },
+            )
+            .unwrap()
+            .program
+            .median
+        };
         assert!((gains(None) - 80.0 / 32.0).abs() < 1e-9);
         assert!((gains(Some(5.0)) - 80.0 / (5.0 + 75.0 / 3.0)).abs() < 1e-9);
         assert!((gains(Some(90.0)) - 80.0 / 32.0).abs() < 1e-9, "it is no part of it");
@@ -119,11 +162,28 @@ mod tests {
     #[test]
     fn what_own_work_may_take_longer_lowers_the_end_of_the_gain_alone() {
         let series = |ns: f64| series(&[ns; 6]);
-        let gain = |own| Gains::of([&series(92.0), &series(78.0), &series(29.0)], Some(14.0), own).unwrap().program;
+        let gain = |longer_ns| {
+            let own = OwnWork { without_file: Some(14.0), longer_ns, waits: None };
+            Gains::of([&series(92.0), &series(78.0), &series(29.0)], own).unwrap().program
+        };
         let (bare, bounded) = (gain(0.0), gain(28.0));
         assert!((bare.median - 92.0 / 43.0).abs() < 1e-9);
         assert_eq!((bounded.median, bounded.ci_high), (bare.median, bare.ci_high));
         assert!((bounded.ci_low - 92.0 / 71.0).abs() < 1e-9, "{bounded:?}");
+    }
+
+    #[test]
+    fn what_own_work_takes_longer_after_each_wait_is_as_many_times_less_as_the_waits_or_stays() {
+        // Of 60 ms, 10 without the file, 30 of the replay, and 20 after waits.
+        let series = |ns: f64| series(&[ns; 6]);
+        let gain = |arm: f64, waits| {
+            let own = OwnWork { without_file: Some(10.0), longer_ns: 0.0, waits: Some(waits) };
+            Gains::of([&series(60.0), &series(30.0), &series(arm)], own).unwrap().program
+        };
+        let (fewer, more) = (gain(40.0, 0.25), gain(20.0, 2.0));
+        let expected = Estimate { median: 60.0 / 55.0, ci_low: 60.0 / 70.0, ci_high: 60.0 / 55.0 };
+        assert_eq!(fewer, expected);
+        assert_eq!(more, Estimate { median: 60.0 / 70.0, ci_low: 60.0 / 70.0, ci_high: 60.0 / 50.0 });
     }
 
     #[test]
@@ -142,21 +202,22 @@ mod tests {
     fn rounds_that_only_one_of_them_has_do_not_count() {
         let program = series(&[80.0, 80.0, 80.0]);
         let arm = Series([(1, 25.0), (2, 25.0), (9, 1.0)].into());
-        assert_eq!(Gains::of([&program, &series(&[75.0; 3]), &arm], None, 0.0).unwrap().rounds, 2);
-        assert_eq!(Gains::of([&program, &series(&[75.0; 3]), &Series::default()], None, 0.0), None);
+        assert_eq!(Gains::of([&program, &series(&[75.0; 3]), &arm], OwnWork::default()).unwrap().rounds, 2);
+        assert_eq!(Gains::of([&program, &series(&[75.0; 3]), &Series::default()], OwnWork::default()), None);
     }
 
     #[test]
     fn rounds_in_which_the_replay_takes_longer_than_the_program_are_not_left_out() {
         let recorded = series(&[60.0, 60.0, 60.0, 60.0, 60.0, 90.0, 95.0]);
-        let gains = Gains::of([&series(&[80.0; 7]), &recorded, &series(&[5.0; 7])], None, 0.0).unwrap();
+        let gains = Gains::of([&series(&[80.0; 7]), &recorded, &series(&[5.0; 7])], OwnWork::default()).unwrap();
         assert_eq!(gains.rounds, 7);
         assert!((gains.program.median - 80.0 / 25.0).abs() < 1e-9, "{gains:?}");
     }
 
     #[test]
     fn a_program_whose_replay_takes_longer_gains_no_more_than_the_replay() {
-        let gain = |arm: f64| Gains::of([&series(&[30.0; 6]), &series(&[150.0; 6]), &series(&[arm; 6])], None, 0.0);
+        let gain =
+            |arm: f64| Gains::of([&series(&[30.0; 6]), &series(&[150.0; 6]), &series(&[arm; 6])], OwnWork::default());
         for arm in [130.0, 110.0, 1.0, 300.0] {
             assert!((gain(arm).unwrap().program.median - 150.0 / arm).abs() < 1e-9, "{arm}: {:?}", gain(arm));
         }

@@ -170,16 +170,12 @@ impl<'a> Cell<'a> {
 
     /// User and system time of a pass together, in the mean.
     pub(crate) fn cpu_ns(&self) -> Option<f64> {
-        let cpu = |pass: &Pass| Some(pass.reading("user_ns")? + pass.reading("system_ns")?);
-        Some(SortedValues::new(self.passes.iter().filter_map(cpu).collect())?.mean())
+        Some(SortedValues::new(self.passes.iter().filter_map(Pass::cpu_ns).collect())?.mean())
     }
 
     /// Processors at work, in the pass in the middle.
     pub(crate) fn busy(&self) -> Option<f64> {
-        let busy = |pass: &Pass| {
-            let cpu_ns = pass.reading("user_ns")? + pass.reading("system_ns")?;
-            (pass.ns > 0.0).then(|| cpu_ns / pass.ns)
-        };
+        let busy = |pass: &Pass| Some(pass.cpu_ns()? / pass.ns).filter(|_| pass.ns > 0.0);
         Some(SortedValues::new(self.passes.iter().filter_map(busy).collect())?.median())
     }
 
@@ -455,6 +451,11 @@ impl Pass<'_> {
     /// What a probe saw in this pass; `None` also for what cannot be a time or a count.
     pub(crate) fn reading(&self, name: &str) -> Option<f64> {
         self.readings.get(name)?.value().copied().filter(|value| value.is_finite() && *value >= 0.0)
+    }
+
+    /// User and system time.
+    pub(crate) fn cpu_ns(&self) -> Option<f64> {
+        Some(self.reading("user_ns")? + self.reading("system_ns")?)
     }
 
     /// `None` for a pass without work, or too short for its clock.

@@ -529,6 +529,8 @@ pub struct AdviceSelfCheck {
 pub enum CheckedBy {
     /// The time that either takes longer cold than cached.
     ColdLessCached,
+    /// The time that either waits longer cold than cached: the program works longer, too.
+    Waits,
     /// System time; the program has some beside.
     SystemTime,
     /// User and system time together, where passes are too short for ticks to divide it; the program has some beside.
@@ -543,7 +545,7 @@ impl CheckedBy {
     /// It shows only that the replay claims no more than there is.
     pub fn is_one_sided(self) -> bool {
         match self {
-            CheckedBy::ColdLessCached => false,
+            CheckedBy::ColdLessCached | CheckedBy::Waits => false,
             CheckedBy::SystemTime | CheckedBy::CpuTime | CheckedBy::Faults | CheckedBy::Time => true,
         }
     }

@@ -2,12 +2,13 @@
 //!
 //! Threat: a trace lacks accesses, or the program waits for the file otherwise than its replay does; then what the replay of
 //! another method gains says nothing of the program. Defence: no advice where the two differ by more than `MOST`. What shows
-//! the program's own time for its files: cold it takes longer than cached by what the file costs it. Cached, the program's work
+//! the program's own time for its files: cold it takes longer than cached by what the file costs it. Where its own work takes longer
+//! after each wait, because others used the processor's caches meanwhile, that is more than its replay takes; what it waits for the
+//! device is the same, and of one thread that is the time without a processor. Cached, the program's work
 //! and its accesses cannot be told apart from outside; its system time, or its page faults, are at least those of the replay, and so
 //! is its time: a program that reads in several threads at once has as many of the former as its replay in one, and takes less.
 
 use schema::{
-    State,
     advice::{CheckedBy, Unchecked},
     findings::Estimate,
 };
@@ -64,8 +65,15 @@ impl Checked {
         of(Ok([longer, replay - usual[1]]), ratios.and_then(|it| stats::median(&it)))
     }
 
+    /// As `by_difference`, of what each waits. A program that has no less to wait for than its replay, and takes longer, is at work
+    /// then.
+    fn by_waits(cold: Times, cached: Option<Times>) -> Checked {
+        Checked { by: CheckedBy::Waits, ..Checked::by_difference(cold, cached) }
+    }
+
     /// In a state without the device: from what both needed beside time, unless the replay takes longer than the whole program.
-    fn in_memory(run: &Run, cells: [&Cell; 3], least: Times) -> Checked {
+    /// `least`: of the replay that looks at the least.
+    pub(super) fn in_memory(run: &Run, cells: [&Cell; 3], least: Times) -> Checked {
         let [program, replay] = least;
         let both = program.middle().zip(replay.middle()).ok_or(Unchecked::NoReading);
         let both = both.map(|(program, replay)| [program.median, replay.median]);
@@ -104,18 +112,12 @@ impl Checked {
         Checked { by, both, ratio: None, doubt }
     }
 
-    /// `least`: of the replay that looks at the least.
-    pub(super) fn of(
-        state: State,
-        run: &Run,
-        cells: [&Cell; 3],
-        [times, least]: [Times; 2],
-        cached: Option<Times>,
-    ) -> Checked {
-        match state {
-            state if state.waits_for_device() => Checked::by_difference(times, cached),
-            _ => Checked::in_memory(run, cells, least),
-        }
+    /// From a start from which the device is waited for. `cached`: as usual in memory. `waits`: of one thread, from either start.
+    pub(super) fn waiting(cold: Times, cached: Option<Times>, waits: Option<[Times; 2]>) -> Checked {
+        let by_time = Checked::by_difference(cold, cached);
+        let takes_less = !by_time.passed() && by_time.off().is_some_and(|it| it < 0.0);
+        let by_waits = waits.filter(|_| takes_less).map(|[cold, cached]| Checked::by_waits(cold, Some(cached)));
+        by_waits.filter(Checked::passed).unwrap_or(by_time)
     }
 
     /// Than the whole program.
@@ -127,7 +129,7 @@ impl Checked {
     pub(super) fn off(&self) -> Option<f64> {
         let [program, replay] = self.both.as_ref().ok()?;
         let shown = replay / program - 1.0;
-        let is_apart = self.by == CheckedBy::ColdLessCached && shown.abs() > MOST;
+        let is_apart = !self.by.is_one_sided() && shown.abs() > MOST;
         let of_rounds = self.ratio.filter(|_| !is_apart).map(|it| it.median - 1.0);
         Some(of_rounds.unwrap_or(shown)).filter(|it| it.is_finite())
     }
@@ -191,6 +193,21 @@ mod tests {
         assert!(!check(86.5).passed() && !check(63.5).passed());
         assert!((check(90.0).off().unwrap() - 0.2).abs() < 1e-3);
         assert!(!check(90.0).is_open(), "rounds agree");
+    }
+
+    #[test]
+    fn own_work_that_takes_longer_after_waits_is_told_from_waits_that_the_replay_lacks() {
+        // 54 ms longer cold, and the replay 31: the program is at work for the rest, or it waits for something else.
+        let check = |program_waits: f64| {
+            let (program, replay, cached) = (rounds(64.0), rounds(32.0), [rounds(10.0), rounds(1.0)]);
+            let waits = [rounds(program_waits), rounds(30.0), rounds(0.001), rounds(0.001)];
+            let waits = [[&waits[0], &waits[1]], [&waits[2], &waits[3]]];
+            Checked::waiting([&program, &replay], Some([&cached[0], &cached[1]]), Some(waits))
+        };
+        let [at_work, waiting] = [32.0, 53.0].map(check);
+        assert_eq!((at_work.by, at_work.passed()), (CheckedBy::Waits, true), "{at_work:?}");
+        assert!((at_work.off().unwrap() + 1.0 / 16.0).abs() < 0.01, "{at_work:?}");
+        assert_eq!((waiting.by, waiting.passed()), (CheckedBy::ColdLessCached, false), "{waiting:?}");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use schema::{
     Arm, Consume, Skip,
     advice::{
-        Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceVerdict, Effort, Grade, How, Settles,
-        Switched, Unchecked,
+        Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceVerdict, CheckedBy, Effort, Grade, How,
+        Settles, Switched, Unchecked,
     },
     advised::{Pattern, Reach},
     command::Spec,
@@ -24,7 +24,7 @@ use crate::{
     cells,
     commands::mechanism,
     compare,
-    gains::{Gains, Series},
+    gains::{Gains, OwnWork, Series},
     measured::Cell,
     verdict::LEAST_PAIRS,
 };
@@ -304,7 +304,7 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
         switched: Vec::new(),
     };
     let ruled = Ruled::of(found);
-    let all = ruled.as_ref().map_or_else(Vec::new, |it| candidates(found, it));
+    let all = ruled.as_ref().map_or_else(Vec::new, |it| candidates(found, it, checked));
     if let Some(program) = &found.program {
         advice.switched = program.switches.iter().map(|it| switched(found, program, it, &all)).collect();
     }
@@ -695,17 +695,19 @@ impl<'e> Ruled<'e> {
     }
 }
 
-fn candidates<'a>(found: &Found<'_, 'a>, ruled: &Ruled) -> Vec<Candidate<'a>> {
+fn candidates<'a>(found: &Found<'_, 'a>, ruled: &Ruled, checked: Option<&Checked>) -> Vec<Candidate<'a>> {
     let Some(program) = &found.program else { return Vec::new() };
     let recorded = found.recorded();
+    let works_longer = checked.is_some_and(|it| it.by == CheckedBy::Waits);
     let candidate = |cell: &&Cell<'a>| {
         let arm = cell.arm();
         let without_file = found.in_memory.as_ref().map(|it| it.without_file_ns());
         let more_waits = more_waits(found.view(), cell);
-        let own_ns = SLOWER_AFTER_WAITS * without_file.unwrap_or(0.0) * more_waits;
+        let longer_ns = SLOWER_AFTER_WAITS * without_file.unwrap_or(0.0) * more_waits;
+        let waits = works_longer.then(|| times_waiting(found.view(), cell));
         let gains = |view: &View| {
             let times = [&program.times, &view.times, &Series::of(view.arm(arm))];
-            Some((view.consume, Gains::of(times, without_file, own_ns)?))
+            Some((view.consume, Gains::of(times, OwnWork { without_file, longer_ns, waits })?))
         };
         let all: Vec<(Consume, Gains)> = found.views.iter().filter_map(gains).collect();
         let least = all.iter().min_by(|a, b| a.1.program.median.total_cmp(&b.1.program.median)).copied()?;
@@ -739,6 +741,12 @@ fn more_waits(view: &View, arm: &Cell) -> f64 {
     let [recorded, arm] = [view.recorded, arm].map(|it| it.count("voluntary_switches"));
     let more = arm.zip(recorded).map_or(0.0, |(arm, recorded)| (arm - recorded) / view.recorded.own.ops.max(1) as f64);
     more.clamp(0.0, 1.0)
+}
+
+/// How many times as often an arm waits as what was recorded, where that was counted.
+fn times_waiting(view: &View, arm: &Cell) -> f64 {
+    let [recorded, arm] = [view.recorded, arm].map(|it| it.count("voluntary_switches"));
+    recorded.zip(arm).filter(|it| it.0 > 0.0).map_or(1.0, |(recorded, arm)| arm / recorded)
 }
 
 /// The command line of a switch that was seen to do what an arm does, and that gains.

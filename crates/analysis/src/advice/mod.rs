@@ -76,6 +76,7 @@ struct Found<'r, 'a> {
 struct Program<'r, 'a> {
     now: &'r Cell<'a>,
     times: Series,
+    waits: Series,
     switches: Vec<&'r Cell<'a>>,
 }
 
@@ -129,6 +130,7 @@ struct View<'r, 'a> {
     /// As the command did it.
     recorded: &'r Cell<'a>,
     times: Series,
+    waits: Series,
     arms: Vec<&'r Cell<'a>>,
     /// What did other work is no way of doing this; and what it did.
     unlike: Vec<(&'r Cell<'a>, Reason)>,
@@ -155,9 +157,12 @@ impl<'r, 'a> Found<'r, 'a> {
     /// Held against the program; where the device is waited for, beside what is usual in memory.
     fn checked(self, usual: Option<&Found>) -> (Self, Option<Checked>) {
         let checked = self.program.as_ref().zip(self.times()).map(|(program, times)| {
+            if self.start.state.waits_for_device() {
+                let waits = self.waits().zip(usual.and_then(Found::waits)).map(|(cold, cached)| [cold, cached]);
+                return Checked::waiting(times, usual.and_then(Found::times), waits);
+            }
             let cells = [program.now, self.view().recorded, self.least().recorded];
-            let least = [&program.times, &self.least().times];
-            Checked::of(self.start.state, self.run, cells, [times, least], usual.and_then(Found::times))
+            Checked::in_memory(self.run, cells, [&program.times, &self.least().times])
         });
         (self, checked)
     }
@@ -184,6 +189,13 @@ impl<'r, 'a> Found<'r, 'a> {
     /// Of the program and of the replay of what it did.
     fn times(&self) -> Option<[&Series; 2]> {
         Some([&self.program.as_ref()?.times, &self.view().times])
+    }
+
+    /// What each of the two waits; not known of several threads, of which some wait while others work.
+    fn waits(&self) -> Option<[&Series; 2]> {
+        let program = self.program.as_ref()?;
+        let is_alone = self.replay_threads() == 1 && self.observation(program.now)?.threads <= 1;
+        is_alone.then_some([&program.waits, &self.view().waits])
     }
 
     fn program_ns(&self) -> Option<Estimate> {
@@ -321,9 +333,9 @@ impl<'r, 'a> Program<'r, 'a> {
     fn of(run: &'r Run<'a>, condition: usize) -> Option<Program<'r, 'a>> {
         let now = run.baseline(condition)?;
         let all = || run.of_condition(condition);
-        let times = Series::of(all().filter(|it| it.arm() == now.arm()));
+        let alike = || all().filter(|it| it.arm() == now.arm());
         let switches = all().filter(|it| !it.entry.baseline && !it.entry.control).collect();
-        Some(Program { now, times, switches })
+        Some(Program { now, times: Series::of(alike()), waits: Series::of_waits(alike()), switches })
     }
 }
 
@@ -339,11 +351,13 @@ impl<'r, 'a> View<'r, 'a> {
                 _ => arms.push(arm),
             }
         }
+        let alike = || all().filter(|it| it.arm() == recorded.arm());
         Some(View {
             id: recorded.id.condition,
             consume,
             recorded,
-            times: Series::of(all().filter(|it| it.arm() == recorded.arm())),
+            times: Series::of(alike()),
+            waits: Series::of_waits(alike()),
             arms,
             unlike,
         })

@@ -12,7 +12,7 @@ use schema::{
 
 use super::metric;
 use crate::{
-    gains::{Gains, Series},
+    gains::{Gains, OwnWork, Series},
     measured::{Cell, Run},
     stats,
     verdict::MARGIN,
@@ -51,7 +51,7 @@ fn gain_is_precise(record: &Record, recorded: &Cell, arm: &Cell) -> bool {
     let program = record.cells.iter().position(is_program).filter(|_| record.advised.is_some());
     let Some(program) = program.and_then(|it| of(record, it)).filter(|_| !arm.arm().is_command()) else { return true };
     let [program, recorded, arm] = [&program, recorded, arm].map(|it| Series::of([it]));
-    Gains::of([&program, &recorded, &arm], None, 0.0).is_none_or(|it| is_narrow(it.program))
+    Gains::of([&program, &recorded, &arm], OwnWork::default()).is_none_or(|it| is_narrow(it.program))
 }
 
 fn is_narrow(speedup: Estimate) -> bool {

@@ -707,6 +707,47 @@ fn an_arm_that_waits_more_often_may_have_the_own_work_take_longer() {
     assert!(cold.caveats.iter().any(|it| matches!(it, AdviceCaveat::MoreWaits { .. })), "{:?}", cold.caveats);
 }
 
+/// 600 queries by calls: cold the replay waits 30 ms, and the program takes 56, of which it works 25.
+fn working_longer_after_waits(program_works: f64) -> Findings {
+    let plan = Plan {
+        recorded: "pread",
+        program: [56.0, 10.0],
+        replays: vec![("pread", [31.0, 1.0]), ("mmap", [47.0, 0.5]), ("pread+random", [20.0, 1.0])],
+        waits: &[("pread", 600.0), ("mmap", 150.0), ("pread+random", 600.0)],
+        reach: Reach::Calls,
+        ..mapped_points()
+    };
+    let mut record = plan.lab().record;
+    for sample in &mut record.samples {
+        let cell = &record.cells[sample.cell];
+        let is_cold = record.conditions[cell.condition].state == State::Cold;
+        let user_ms = match (cell.arm.is_command(), is_cold) {
+            (true, true) => program_works,
+            (true, false) => 10.0,
+            (false, _) => 1.0,
+        };
+        sample.readings.insert("user_ns".into(), Reading::Value(user_ms * MS));
+        sample.readings.insert("system_ns".into(), Reading::Value(0.0));
+    }
+    analysis::analyze(&record)
+}
+
+#[test]
+fn a_program_that_works_longer_after_each_wait_is_checked_by_what_it_waits() {
+    let findings = working_longer_after_waits(25.0);
+    let cold = &findings.advice[0];
+    let self_check = &findings.advice_self_check[0];
+    assert_eq!((self_check.by, self_check.passed), (CheckedBy::Waits, true), "{self_check:?}");
+    // A hint that leaves as many waits gains what its replay does, and no share of the work after them.
+    assert_eq!(cold.to.as_deref(), Some("native/pread+random"), "{cold:?}");
+    assert!((cold.program.unwrap().median - 56.0 / 45.0).abs() < 0.02, "{:?}", cold.program);
+    // It waits for something else.
+    let findings = working_longer_after_waits(10.0);
+    let self_check = &findings.advice_self_check[0];
+    assert_eq!((self_check.by, self_check.passed), (CheckedBy::ColdLessCached, false), "{self_check:?}");
+    assert!(matches!(findings.advice[0].because[..], [AdviceReason::SelfCheckFailed { .. }]));
+}
+
 #[test]
 fn a_switch_that_gains_nothing_contradicts_the_replay() {
     let mut plan = Plan { switch: Some(([79.0, 0.6], reads())), ..points_touched_once() };

@@ -433,6 +433,7 @@ const CLOSE: f64 = 0.15;
 pub(crate) fn self_check(of: &AdviceSelfCheck) -> String {
     let by = match of.by {
         CheckedBy::ColdLessCached => "what it takes longer than cached",
+        CheckedBy::Waits => "what it waits longer than cached (its own work takes longer, too)",
         CheckedBy::SystemTime => "system time",
         CheckedBy::CpuTime => "CPU time",
         CheckedBy::Faults => "page faults",

@@ -605,7 +605,7 @@ makes! {
             MoreWaits { share, slower },
             TouchedWhole { files }, OpenedAgain { opens, files }, OtherFile { path, bytes },
         }
-        CheckedBy { ColdLessCached, SystemTime, CpuTime, Faults, Time }
+        CheckedBy { ColdLessCached, Waits, SystemTime, CpuTime, Faults, Time }
         Caution {
             Descriptors { arms, descriptors },
             LittleFromDevice { share },
