@@ -34,6 +34,18 @@ pub fn path_of(file: &File) -> PathBuf {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into()
 }
 
+/// Truncates a file to nothing, and closes a descriptor of it. At the first close(2) after that, ext4, XFS and btrfs begin to write
+/// back what is dirty, lest a program that replaces a file so loses it (ext4(5), `auto_da_alloc`; fs/ext4/file.c,
+/// `ext4_release_file`). That of a measured pass would do so after calls that wrote, in 40 ms for 64 MiB, and not after stores to a
+/// mapping, of which the file is closed as soon as it is mapped.
+///
+/// # Errors
+/// It is not open for writing, or there is no /proc.
+pub fn empty(file: &File) -> io::Result<()> {
+    file.set_len(0)?;
+    File::options().write(true).open(path_of(file)).map(drop)
+}
+
 /// A file in a folder that never has a name and cannot get one: it is gone with its last descriptor.
 ///
 /// # Errors

@@ -47,7 +47,7 @@ pub(crate) fn create(
         false => Trouble::Failed(format!("the file could not be created for a pass that writes: {error}")),
     };
     if condition.workload == Workload::Append {
-        empty(file).map_err(failed)?;
+        sys::folder::empty(file).map_err(failed)?;
         return file.sync_all().map_err(failed);
     }
     match condition.layout.unwrap_or(Layout::Written) {
@@ -63,25 +63,16 @@ pub(crate) fn create(
             fixture::write(file, condition.range, seed, block_bytes, go_on).map_err(failed)?;
         }
         Layout::Preallocated => {
-            empty(file).map_err(failed)?;
+            sys::folder::empty(file).map_err(failed)?;
             rustix::fs::fallocate(file, FallocateFlags::empty(), 0, target.bytes)
                 .map_err(|errno| Trouble::Failed(format!("space could not be reserved (fallocate(2)): {errno}")))?;
         }
         Layout::Sparse => {
-            empty(file).map_err(failed)?;
+            sys::folder::empty(file).map_err(failed)?;
             file.set_len(target.bytes).map_err(failed)?;
         }
     }
     file.sync_all().map_err(failed)
-}
-
-/// Truncates a file to nothing, and closes a descriptor of it. At the first close(2) after that, ext4, XFS and btrfs begin to write
-/// back what is dirty, lest a program that replaces a file so loses it (ext4(5), `auto_da_alloc`; fs/ext4/file.c,
-/// `ext4_release_file`). That of a pass would do so after calls that wrote, in 40 ms for 64 MiB, and not after stores to a mapping,
-/// of which the file is closed as soon as it is mapped.
-fn empty(file: &File) -> io::Result<()> {
-    file.set_len(0)?;
-    File::options().write(true).open(sys::folder::path_of(file)).map(drop)
 }
 
 /// Brings the whole file back to what it was when it was made.
