@@ -10,13 +10,19 @@ use super::{
     advice::Advice,
 };
 
+/// Of so many threads that read an open file in turn it is known where each ended.
+const READERS_MAX: usize = 1024;
+
 /// What open(2) makes and dup(2) and fork(2) share.
 pub(super) struct OpenFile {
     pub file: FileId,
     /// Absent after a write that appends: it is at the end of the file then, wherever that is.
     position: Option<u64>,
-    /// Where the last read ended.
+    /// Where the last read ended, and whose it was.
     ended: u64,
+    reader: Option<i32>,
+    /// Where the reads of the other threads ended.
+    others_ended: HashMap<i32, u64>,
     direct: bool,
     /// About the order of reads (`Advice::is_about_order`).
     advice: Option<Advice>,
@@ -64,16 +70,21 @@ impl OpenFile {
         }
     }
 
-    /// One whose offset was not seen is taken to begin where the last one ended.
-    pub(super) fn read(&mut self, read: &ReadCall) -> Delivered {
+    /// One whose offset was not seen is taken to begin where the last one ended. Where threads that share an open file read its
+    /// parts, each is in order that begins where the last one of its thread ended: how they alternate is the scheduler's.
+    pub(super) fn read(&mut self, thread: i32, read: &ReadCall) -> Delivered {
         let seen = match read.at {
             At::Position => self.position,
             At::Offset(offset) => Some(offset),
             At::Unseen => None,
         };
         let began = seen.unwrap_or(self.ended);
-        let sequential = seen.map(|it| it == self.ended);
-        self.ended = began.saturating_add(read.delivered);
+        let own = self.others_ended.get(&thread).copied().filter(|_| self.reader != Some(thread));
+        let sequential = seen.map(|it| it == self.ended || Some(it) == own);
+        if let Some(other) = self.reader.filter(|&it| it != thread && self.others_ended.len() < READERS_MAX) {
+            self.others_ended.insert(other, self.ended);
+        }
+        (self.ended, self.reader) = (began.saturating_add(read.delivered), Some(thread));
         if read.at == At::Position {
             self.position = seen.map(|_| self.ended).filter(|_| !self.moves_unseen);
         }
@@ -131,6 +142,8 @@ impl Files {
             file,
             position,
             ended,
+            reader: None,
+            others_ended: HashMap::new(),
             direct,
             advice: None,
             reads_and_writes,

@@ -100,6 +100,38 @@ fn processes_that_read_at_once_are_told_from_those_that_read_one_after_the_other
 }
 
 #[test]
+fn threads_that_share_an_open_file_read_in_order_if_each_of_them_does() {
+    let mut model = TestModel::new();
+    model.open(10, 3, 7);
+    model.0.receive(Event::Began { thread: 11, process: 10, parent: Some(10), shares_files: true });
+    // Each its own half, as the scheduler has it.
+    for (thread, at) in [(10, 0), (11, 500), (10, 100), (11, 600), (11, 700), (10, 200)] {
+        model.call(thread, "pread64", &[3, 0, 100, at], 100);
+    }
+    // Where the other one reads on is not in order of one that was elsewhere, and nowhere is of none.
+    model.call(10, "pread64", &[3, 0, 100, 900], 100);
+    model.call(10, "pread64", &[3, 0, 100, 800], 100);
+    let calls = &model.named().calls["pread64"];
+    assert_eq!((calls.count, calls.sequential), (8, 5));
+}
+
+#[test]
+fn a_call_that_asks_for_more_than_the_file_has_asks_for_all_of_it() {
+    let mut model = TestModel::new();
+    model.0.receive(Event::Executed {
+        thread: 10,
+        path: "/bin/cp".into(),
+        is_go: false,
+        runs_as_other: false,
+        files: vec![(3, Opened { bytes: 300, ..a_file(7) })],
+    });
+    model.call(10, "copy_file_range", &[3, 0, 4, 0, i64::MAX as u64, 0], 300);
+    model.call(10, "copy_file_range", &[3, 0, 4, 0, i64::MAX as u64, 0], 0);
+    let calls = &model.named().calls["copy_file_range"];
+    assert_eq!((calls.count, calls.bytes, calls.asked_bytes), (2, 300, 600));
+}
+
+#[test]
 fn reads_follow_the_position_that_duplicates_and_children_share() {
     let mut model = TestModel::new();
     model.open(10, 3, 7);
