@@ -522,12 +522,13 @@ fn a_file_that_a_process_has_mapped_is_named_with_that_process() {
     let sandbox = Sandbox::on(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")));
     let path = sandbox.file("file", 1 << 20);
     let (named, reads) = (format!("--file={path}"), format!("cat {path}"));
-    let look = || {
-        let args = ["ab", &reads, &reads, &named, "--state=cold", "--rounds=1", "--budget=44s", "--json"];
-        let record = sandbox.run(&args).document().record;
+    let of_commands = ["ab", &reads, &reads, &named, "--state=cold", "--rounds=1", "--budget=44s", "--json"];
+    let of_methods = ["run", &path, "--workload=random", "--state=cold", "--rounds=1", "--budget=44s", "--json"];
+    let look = |args: &[&str]| {
+        let record = sandbox.run(args).document().record;
         record.cells.iter().find_map(|it| Some(it.skipped.as_ref()?.to_string()))
     };
-    if let Some(reason) = look() {
+    if let Some(reason) = look(&of_commands) {
         println!("skipped: {reason}");
         return;
     }
@@ -539,8 +540,10 @@ fn a_file_that_a_process_has_mapped_is_named_with_that_process() {
         libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, flags, file.as_raw_fd(), 0)
     };
     assert_ne!(address, libc::MAP_FAILED);
-    let reason = look().expect("skipped");
-    assert!(reason.contains(&format!("it is mapped by process {}", std::process::id())), "{reason}");
+    for args in [&of_commands[..], &of_methods] {
+        let reason = look(args).expect("skipped");
+        assert!(reason.contains(&format!("it is mapped by process {}", std::process::id())), "{reason}");
+    }
 }
 
 #[test]

@@ -11,6 +11,8 @@ pub(crate) mod fill;
 pub mod steady;
 pub(crate) mod writing;
 
+use std::path::Path;
+
 use schema::{
     Arm, Span, State,
     protocol::{Done, Hold},
@@ -18,7 +20,10 @@ use schema::{
 };
 use sys::{cache::Way, process::Mapped};
 
-use crate::target::{Target, named::Named};
+use crate::target::{
+    Target,
+    named::{Named, holders},
+};
 
 /// What the worker does before `prepared` so that the state can hold.
 pub fn hold(state: State) -> Hold {
@@ -58,9 +63,13 @@ pub fn possible(state: State, target: &Target) -> Result<(), String> {
             target.path
         )),
         _ => target.way().map(|_| ()).map_err(|reason| {
-            format!(
-                "{reason}; state {state} cannot be verified, so it is not measured. Try state as-is, or a file you own"
-            )
+            // Who has a file mapped keeps its pages, and that is a better reason than what three system calls say.
+            match holders(Path::new(&target.path)) {
+                who if who.is_empty() => format!(
+                    "{reason}; state {state} cannot be verified, so it is not measured. Try state as-is, or a file you own"
+                ),
+                who => format!("{} cannot be evicted: {who}. End that process, or try a copy", target.path),
+            }
         }),
     }
 }

@@ -501,7 +501,8 @@ fn blame(stay: &[&Entry]) -> String {
     described.join(", ")
 }
 
-fn holders(path: &Path) -> String {
+/// Which processes have a file mapped; empty if none has.
+pub(crate) fn holders(path: &Path) -> String {
     let (Some(utf8), Ok(metadata)) = (path.to_str(), fs::metadata(path)) else { return String::new() };
     match sys::process::mappers(&sys::process::MappedFile::of(&metadata, utf8)).as_slice() {
         [] => String::new(),
