@@ -118,9 +118,9 @@ fn with_each_python(runtime: &'static RuntimeSpec) -> Found {
     let worker = |(at, python): (usize, python::Interpreter)| Worker {
         runtime,
         name: format!("python {}", python.version),
-        jobs_of_method: if at == 0 { 20 } else { 4 },
+        jobs_of_method: if at == 0 { 12 } else { 4 },
         // What an option does is the same code with every Python.
-        jobs_of_option: if at == 0 { 5 } else { 0 },
+        jobs_of_option: if at == 0 { 3 } else { 0 },
         command: Box::new(move |arm| python::worker_of(&python, arm).unwrap()),
         excuses: &["O_DIRECT", "mlock", "MADV_", "numpy", "ctypes"],
     };
@@ -135,8 +135,8 @@ fn with_each_go(runtime: &'static RuntimeSpec) -> Found {
     let worker = |go: go::Toolchain| Worker {
         runtime,
         name: format!("go {}", go.version),
-        jobs_of_method: 80,
-        jobs_of_option: 40,
+        jobs_of_method: 40,
+        jobs_of_option: 20,
         // Built once for all tests of a build, and kept for the next.
         command: Box::new(move |arm| {
             go::worker_of(&go, arm, &Path::new(env!("CARGO_TARGET_TMPDIR")).join("faultline")).unwrap()
