@@ -164,12 +164,13 @@ pub struct Access {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calls {
     pub count: u64,
-    /// Requested; for vectors, whose sizes are not seen, delivered.
+    /// Requested, of each call no more than the file had when it was first seen, or than was delivered; for vectors, whose sizes are
+    /// not seen, delivered.
     pub asked_bytes: u64,
     /// Delivered.
     pub bytes: u64,
-    /// Calls that began where the one before on the same open file had ended; the first one, where the file was when it was
-    /// opened or first seen.
+    /// Calls that began where the one before on the same open file had ended, or the one before of the same thread; the first
+    /// one, where the file was when it was opened or first seen.
     pub sequential: u64,
     /// Calls whose offset was not seen, so that their order is not known; none of them is among the sequential ones.
     #[serde(default, skip_serializing_if = "is_zero")]
