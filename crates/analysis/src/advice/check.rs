@@ -67,8 +67,8 @@ impl Checked {
 
     /// As `by_difference`, of what each waits. A program that has no less to wait for than its replay, and takes longer, is at work
     /// then.
-    fn by_waits(cold: Times, cached: Option<Times>) -> Checked {
-        Checked { by: CheckedBy::Waits, ..Checked::by_difference(cold, cached) }
+    fn by_waits([cold, cached]: [Times; 2]) -> Checked {
+        Checked { by: CheckedBy::Waits, ..Checked::by_difference(cold, Some(cached)) }
     }
 
     /// In a state without the device: from what both needed beside time, unless the replay takes longer than the whole program.
@@ -116,7 +116,7 @@ impl Checked {
     pub(super) fn waiting(cold: Times, cached: Option<Times>, waits: Option<[Times; 2]>) -> Checked {
         let by_time = Checked::by_difference(cold, cached);
         let takes_less = !by_time.passed() && by_time.off().is_some_and(|it| it < 0.0);
-        let by_waits = waits.filter(|_| takes_less).map(|[cold, cached]| Checked::by_waits(cold, Some(cached)));
+        let by_waits = waits.filter(|_| takes_less).map(Checked::by_waits);
         by_waits.filter(Checked::passed).unwrap_or(by_time)
     }
 

@@ -735,18 +735,22 @@ fn candidates<'a>(found: &Found<'_, 'a>, ruled: &Ruled, checked: Option<&Checked
     found.view().arms.iter().filter(|it| it.arm() != recorded && found.counts(it.arm())).filter_map(candidate).collect()
 }
 
-/// How much more often an arm gives up the processor than what was recorded, as a share of the accesses: in a replay that is a
-/// wait for the device. 0 where that was not counted.
-fn more_waits(view: &View, arm: &Cell) -> f64 {
-    let [recorded, arm] = [view.recorded, arm].map(|it| it.count("voluntary_switches"));
-    let more = arm.zip(recorded).map_or(0.0, |(arm, recorded)| (arm - recorded) / view.recorded.own.ops.max(1) as f64);
-    more.clamp(0.0, 1.0)
+/// How often what was recorded and an arm give up the processor, where that was counted: in a replay that is a wait for the
+/// device.
+fn waits(view: &View, arm: &Cell) -> Option<[f64; 2]> {
+    let count = |it: &Cell| it.count("voluntary_switches");
+    Some([count(view.recorded)?, count(arm)?])
 }
 
-/// How many times as often an arm waits as what was recorded, where that was counted.
+/// How much more often an arm waits than what was recorded, as a share of the accesses; 0 where that is not known.
+fn more_waits(view: &View, arm: &Cell) -> f64 {
+    let ops = view.recorded.own.ops.max(1) as f64;
+    waits(view, arm).map_or(0.0, |[recorded, arm]| (arm - recorded) / ops).clamp(0.0, 1.0)
+}
+
+/// How many times as often an arm waits as what was recorded; 1 where that is not known.
 fn times_waiting(view: &View, arm: &Cell) -> f64 {
-    let [recorded, arm] = [view.recorded, arm].map(|it| it.count("voluntary_switches"));
-    recorded.zip(arm).filter(|it| it.0 > 0.0).map_or(1.0, |(recorded, arm)| arm / recorded)
+    waits(view, arm).filter(|it| it[0] > 0.0).map_or(1.0, |[recorded, arm]| arm / recorded)
 }
 
 /// The command line of a switch that was seen to do what an arm does, and that gains.

@@ -22,7 +22,7 @@ use sys::{cache::Way, process::Mapped};
 
 use crate::target::{
     Target,
-    named::{Named, holders},
+    named::{Named, kept_by_mappings},
 };
 
 /// What the worker does before `prepared` so that the state can hold.
@@ -63,13 +63,11 @@ pub fn possible(state: State, target: &Target) -> Result<(), String> {
             target.path
         )),
         _ => target.way().map(|_| ()).map_err(|reason| {
-            // Who has a file mapped keeps its pages, and that is a better reason than what three system calls say.
-            match holders(Path::new(&target.path)) {
-                who if who.is_empty() => format!(
+            kept_by_mappings(Path::new(&target.path)).unwrap_or_else(|| {
+                format!(
                     "{reason}; state {state} cannot be verified, so it is not measured. Try state as-is, or a file you own"
-                ),
-                who => format!("{} cannot be evicted: {who}. End that process, or try a copy", target.path),
-            }
+                )
+            })
         }),
     }
 }

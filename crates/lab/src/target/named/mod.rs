@@ -281,10 +281,7 @@ impl Named {
                 )),
             };
             // Who has a file mapped keeps its pages, and that is a better reason than what three system calls say.
-            believed.map_err(|reason| match holders(&class.tried) {
-                who if who.is_empty() => reason,
-                who => format!("{shown} cannot be evicted: {who}. End that process, or try a copy"),
-            })?;
+            believed.map_err(|reason| kept_by_mappings(&class.tried).unwrap_or(reason))?;
         }
         Ok(())
     }
@@ -501,8 +498,15 @@ fn blame(stay: &[&Entry]) -> String {
     described.join(", ")
 }
 
+/// Why a file cannot be evicted, where it is because processes have it mapped.
+pub(crate) fn kept_by_mappings(path: &Path) -> Option<String> {
+    let who = holders(path);
+    let sentence = || format!("{} cannot be evicted: {who}. End that process, or try a copy", path.display());
+    (!who.is_empty()).then(sentence)
+}
+
 /// Which processes have a file mapped; empty if none has.
-pub(crate) fn holders(path: &Path) -> String {
+fn holders(path: &Path) -> String {
     let (Some(utf8), Ok(metadata)) = (path.to_str(), fs::metadata(path)) else { return String::new() };
     match sys::process::mappers(&sys::process::MappedFile::of(&metadata, utf8)).as_slice() {
         [] => String::new(),
