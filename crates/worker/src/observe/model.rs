@@ -375,8 +375,8 @@ impl<S: Sink> Model<S> {
         let (name, asked) = (called.call.name, size.map(|it| called.arguments[it]));
         let Some(at) = called.call.at(&called.arguments) else { return };
         let file = self.files.of(open).file;
-        // cp(1) asks for all that there may be. A file of the kernel's own has no size.
-        let most = Some(self.files.bytes(file).max(result as u64)).filter(|it| *it > 0).unwrap_or(u64::MAX);
+        // cp(1) asks for all that there may be. A file of the kernel's own has no size, and one may be filled later.
+        let most = Some(self.files.bytes(file).max(result as u64)).filter(|it| *it > 0).unwrap_or(CALL_BYTES_MAX);
         let read = ReadCall { asked: asked.map(|it| it.min(most)), at, delivered: result as u64 };
         let delivered = self.files.of(open).read(called.thread, &read);
         let Delivered { span, asked_bytes, sequential } = delivered;

@@ -129,6 +129,10 @@ fn a_call_that_asks_for_more_than_the_file_has_asks_for_all_of_it() {
     model.call(10, "copy_file_range", &[3, 0, 4, 0, i64::MAX as u64, 0], 0);
     let calls = &model.named().calls["copy_file_range"];
     assert_eq!((calls.count, calls.bytes, calls.asked_bytes), (2, 300, 600));
+    // One that was empty when it was first seen.
+    let mut model = TestModel::new();
+    model.call_with(10, "read", &[5, 0, u64::MAX], 0, Some(Opened { bytes: 0, ..a_file(7) }));
+    assert_eq!(model.named().calls["read"].asked_bytes, 1 << 31);
 }
 
 #[test]
