@@ -12,7 +12,7 @@ use schema::{
     Consume, Span,
     command::Spec,
     observation::{Means, Watch},
-    protocol::Job,
+    protocol::{Job, Permit},
 };
 
 use crate::median;
@@ -78,7 +78,8 @@ fn one(tool: &Path, target: &Target, line: &str, by: Option<Means>) -> Result<Du
     };
     let watch = by.map(|by| Watch { by: vec![by], named: vec![target.path.clone()], trace: None });
     let whole = Span { offset: 0, bytes: target.bytes };
-    let job = Job { consume: Consume::Touch, watch, ..Job::new(&spec.arm(), &target.path, whole) };
+    let permit = Permit { execute: true, write: None };
+    let job = Job { consume: Consume::Touch, watch, permit, ..Job::new(&spec.arm(), &target.path, whole) };
     let said = |trouble: Trouble| anyhow::anyhow!("{line}: {trouble:?}");
     let mut command = Command::new(tool);
     command.arg("worker");
