@@ -136,17 +136,19 @@ impl<'a> Look<'a> {
     pub(super) fn random(&self, arm: &str, consume: Consume, scan: &Curve, whole: u64) -> (Curve, f64) {
         let much = self.in_whole(arm, Workload::Random, consume, whole);
         let visits = |it: &CalibrationPoint| first_visits(whole as f64, self.page, it.ops as f64) / it.ops as f64;
+        let beyond = |it: &CalibrationPoint| Some(ns_per_op(it)? - scan.at(it.block_bytes as f64)?);
         let first_ns = much.first().and_then(|most| {
             let alike = self.all(arm, Workload::Random, State::Mapped).filter(|it| it.consume == consume);
             let alike = alike.filter(|it| it.range_bytes == whole && it.block_bytes == most.block_bytes);
             let least = alike.min_by_key(|it| it.ops).filter(|it| it.ops < most.ops)?;
-            Some(((ns_per_op(least)? - ns_per_op(most)?) / (visits(least) - visits(most))).max(0.0))
+            let first_ns = ((ns_per_op(least)? - ns_per_op(most)?) / (visits(least) - visits(most))).max(0.0);
+            // The pass of few operations is short. Where it was disturbed, first visits would take all that a place costs
+            // and nothing would be left for later ones: then the two cannot be told apart, and all of it is the place's.
+            Some(first_ns).filter(|ns| beyond(most).is_none_or(|all| visits(most) * ns < all))
         });
         let first_ns = first_ns.filter(|ns| ns.is_finite()).unwrap_or(0.0);
-        let extra = much.iter().filter_map(|it| {
-            let block = it.block_bytes as f64;
-            Some((block, (ns_per_op(it)? - scan.at(block)? - visits(it) * first_ns).max(0.0)))
-        });
+        let extra =
+            much.iter().filter_map(|it| Some((it.block_bytes as f64, (beyond(it)? - visits(it) * first_ns).max(0.0))));
         (fading(curve(extra)), first_ns)
     }
 

@@ -197,6 +197,31 @@ fn both_states(block: &str) -> Vec<Condition> {
 }
 
 #[test]
+fn a_disturbed_pass_of_few_reads_leaves_no_random_place_for_free() {
+    let few = [("native/pread", Consume::Touch), ("native/mmap", Consume::Sum)];
+    for times in [1, 3, 30, 3000] {
+        let mut calibration = WORLD.calibration();
+        for (arm, consume) in few {
+            let mut point = WORLD.point(arm, (Workload::Random, consume, State::Mapped), 64, RANGE, 1024);
+            point.passes.iter_mut().for_each(|it| it.phases.work_ns *= times);
+            calibration.points.push(point);
+        }
+        let costs = analysis::fit(&calibration, 4096);
+        // In this world the first visit costs what each later one does, so all that is left out of a place is error.
+        let places = RANGE as f64 / PAGE / 8.0;
+        let visited = places * (1.0 - (-131_072.0 / places).exp()) / 131_072.0;
+        for (curve, first_ns, planted) in [
+            (&costs.read_random, costs.read_first_ns, WORLD.random_read),
+            (&costs.mapped_random, costs.mapped_first_ns, WORLD.random_place),
+        ] {
+            let later = curve.level_at(64.0).unwrap();
+            assert!(later > 0.0, "{times}: {later}");
+            close_to(Some(later + visited * first_ns), planted);
+        }
+    }
+}
+
+#[test]
 fn planted_costs_are_recovered() {
     let costs = analysis::fit(&WORLD.calibration(), 4096);
     // The smallest block has bytes to copy too.
