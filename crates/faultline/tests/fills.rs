@@ -304,6 +304,30 @@ fn a_survey_with_options_measures_no_cell_twice_and_every_cell_that_was_asked_fo
 }
 
 #[test]
+fn writes_to_a_part_of_the_file_come_to_another_part_in_each_round_and_all_arms_to_the_same() {
+    let sandbox = Sandbox::new();
+    let text = "title = \"t\"\n[[compare]]\nworkload = \"update\"\nblock = \"1 KiB\"\nstate = \"cached\"\n\
+                durability = \"sync-each\"\narms = [\"write\", \"mmap+window=per-block\"]\n";
+    std::fs::write(sandbox.path().join("update.toml"), text).unwrap();
+    let typed = ["run", ".", "-e", "update.toml", "--size=16MiB", "--rounds=3", "--budget=4s", "--json"];
+    let Document { record, findings, .. } = sandbox.run(&typed).document();
+    let mut windows: BTreeMap<u32, BTreeSet<Option<u64>>> = BTreeMap::new();
+    for sample in record.samples.iter().filter(|it| matches!(it.outcome, Outcome::Ok { .. })) {
+        windows.entry(sample.round).or_default().insert(sample.window_offset);
+    }
+    if windows.len() < 2 {
+        println!("skipped: a busy machine left no time for a second round");
+        return;
+    }
+    assert!(windows.values().all(|it| it.len() == 1), "{windows:?}");
+    assert_eq!(windows.values().flatten().collect::<BTreeSet<_>>().len(), windows.len(), "{windows:?}");
+    // The whole file is filled, so a window lies in the folios of its place.
+    let filled = record.fills.iter().map(|it| it.range.end()).max();
+    assert!(filled.is_some_and(|it| it > record.conditions[0].range.end()), "{:?}", record.fills);
+    assert!(findings.comparisons.iter().all(|it| it.verdict != Verdict::NotComparable), "{:#?}", findings.comparisons);
+}
+
+#[test]
 fn scans_of_a_part_of_the_file_come_to_another_part_in_each_round_and_all_arms_to_the_same() {
     let sandbox = Sandbox::new();
     // Larger than the largest pass that is made of it.

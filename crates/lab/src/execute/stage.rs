@@ -496,6 +496,10 @@ impl Bench<'_> {
         let whole = self.condition_of(cell);
         let mut under = whole.clone();
         plan::cover(&mut under, ops);
+        let beside = self.cells_of(self.record.cells[cell].condition);
+        if plan::may_move(&whole, beside.into_iter().map(|it| &self.record.cells[it])) {
+            under.range = plan::in_round(under.range, whole.range.end(), 1);
+        }
         let pass = self.pass(&arm, &under)?;
         let device = pass.readings.get("device_read_bytes").and_then(|it| it.value().copied());
         let device = device.filter(|it| arm.finds_its_pages(&whole) && *it > 0.0);

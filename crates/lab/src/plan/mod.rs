@@ -11,7 +11,7 @@ use std::{
 };
 
 use schema::{
-    Arm, Condition, Experiment, Fill, Skip, Span, State, Workload,
+    Arm, Condition, Experiment, Fill, Layout, Skip, Span, State, Workload,
     condition::Storage,
     distinct,
     experiment::{Compare, Competitor, Throttle},
@@ -343,14 +343,22 @@ pub fn spread(windows: &mut [Span], end: u64) {
     }
 }
 
-/// Whether the window of a condition may lie elsewhere than at the file's start: of a scan in memory whose arms all do what
-/// the condition says, and can begin anywhere.
+/// Whether the window of a condition may lie elsewhere than at the file's start: of a scan in memory, or of blocks of the file that
+/// are written there one after the other, whose arms all do what the condition says, and can begin anywhere.
 pub fn may_move<'a>(condition: &Condition, mut cells: impl Iterator<Item = &'a Cell>) -> bool {
     // A cold window is at the file's start: within the file, the resident pages before it changed what MADV_SEQUENTIAL
     // costs, and a program that scans the whole file contradicted the verdict.
     let lives_in_parts = matches!(condition.state, State::Cached | State::Mapped | State::Locked);
+    // Read-ahead begins small, so the first folios of a file are smaller than the others, and a store to a mapping dirties all of
+    // its folio.
+    let has_its_blocks = condition.layout.unwrap_or(Layout::Written) == Layout::Written;
+    let goes_on = match condition.workload {
+        Workload::Scan => true,
+        Workload::Overwrite | Workload::Update => has_its_blocks,
+        _ => false,
+    };
     let is_free = |it: &Cell| it.own_condition.is_none() && (it.skipped.is_some() || !it.arm.is_from_start());
-    condition.workload == Workload::Scan && lives_in_parts && cells.all(is_free)
+    goes_on && lives_in_parts && cells.all(is_free)
 }
 
 /// Where a window lies in a round: over few rounds as over many, evenly up to `end`. Where the pages of a file lie in
@@ -573,6 +581,21 @@ arms = ["pread", "mmap", "half"]
         assert!(moves("cached", "scan", plain, |_| ()) && moves("mapped", "scan", plain, |_| ()));
         assert!(!moves("cold", "scan", plain, |_| ()) && !moves("cached", "random", plain, |_| ()));
         assert!(!moves("cached", "scan", r#"["read", "half"]"#, |_| ()), "an arm with a range of its own");
+    }
+
+    #[test]
+    fn a_window_that_is_written_moves_where_the_file_has_its_blocks_and_they_are_written_in_order() {
+        let moves = |state: &str, workload: &str, layout: &str| -> bool {
+            let text = format!(
+                "title = \"t\"\n[[compare]]\nworkload = {workload:?}\nblock = \"64 KiB\"\nstate = {state:?}\n\
+                 layout = {layout:?}\narms = [\"pwrite\", \"mmap\"]"
+            );
+            let plan = plan(&text, 1 << 30);
+            may_move(&plan.conditions[0], plan.cells.iter())
+        };
+        assert!(moves("cached", "overwrite", "written") && moves("cached", "update", "written"));
+        assert!(!moves("as-is", "overwrite", "sparse") && !moves("as-is", "overwrite", "preallocated"));
+        assert!(!moves("cached", "overwrite-random", "written") && !moves("as-is", "append", "written"));
     }
 
     #[test]
