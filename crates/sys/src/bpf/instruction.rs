@@ -66,6 +66,11 @@ pub const fn load(to: Register, from: Register, offset: i16) -> Instruction {
     instruction(0x79, to, from, offset, 0)
 }
 
+/// Four bytes of memory.
+pub const fn load_half(to: Register, from: Register, offset: i16) -> Instruction {
+    instruction(0x61, to, from, offset, 0)
+}
+
 pub const fn store(to: Register, offset: i16, from: Register) -> Instruction {
     instruction(0x7b, to, from, offset, 0)
 }

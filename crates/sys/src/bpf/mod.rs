@@ -3,6 +3,7 @@
 //! The program filters events in the kernel, so that an event costs half of what perf_event_open(2) takes to record it.
 //! BPF crates load objects made by a compiler; so few instructions need neither.
 
+mod btf;
 mod instruction;
 mod ring;
 
@@ -25,6 +26,9 @@ const RAW_TRACEPOINT_OPEN: libc::c_int = 17;
 const HASH: u32 = 1;
 const RING: u32 = 27;
 const RAW_TRACEPOINT: u32 = 17;
+const TRACING: u32 = 26;
+/// Of a program of kind TRACING: at a tracepoint.
+const AT_TRACEPOINT: u32 = 23;
 const NO_PREALLOCATION: u32 = 1;
 
 /// The kernel reads so many of the fields of `union bpf_attr`, and takes the others for 0.
@@ -53,6 +57,12 @@ struct Load {
     count: u32,
     instructions: u64,
     license: u64,
+    /// The log, the kernel's version, flags, name and interface.
+    _unused: [u32; 11],
+    attached_as: u32,
+    /// Descriptions of the program's own functions and lines.
+    _undescribed: [u32; 9],
+    attached_to_type: u32,
 }
 
 #[repr(C)]
@@ -135,24 +145,45 @@ pub struct Attached {
     _link: OwnedFd,
 }
 
+/// How a program reaches what the arguments of a tracepoint point to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// As memory of its own; the kernel knows their types.
+    Typed,
+    /// By `Helper::ReadKernel`, a call each time.
+    Copied,
+}
+
 impl Attached {
     /// Attaches to a tracepoint with its raw arguments. The program runs for events of all processes and must select
     /// those that it keeps.
     ///
     /// # Errors
-    /// What the kernel refused: the user, the program, the tracepoint.
-    pub fn at(tracepoint: &CStr, program: &[Instruction]) -> Result<Attached, String> {
+    /// What the kernel refused: the user, the program, the tracepoint; or it does not describe its types.
+    pub fn at(tracepoint: &CStr, access: Access, program: &[Instruction]) -> Result<Attached, String> {
+        let (kind, attached_as, attached_to_type, name) = match access {
+            Access::Typed => {
+                let described = tracepoint.to_str().ok().and_then(btf::tracepoint);
+                let number = described.ok_or("this kernel does not describe the arguments of the tracepoint")?;
+                (TRACING, AT_TRACEPOINT, number, 0)
+            }
+            Access::Copied => (RAW_TRACEPOINT, 0, 0, tracepoint.as_ptr() as u64),
+        };
         // Reading kernel memory is for programs under a licence that goes with the GPL.
         let load = Load {
-            kind: RAW_TRACEPOINT,
+            kind,
             count: program.len() as u32,
             instructions: program.as_ptr() as u64,
             license: c"Dual MIT/GPL".as_ptr() as u64,
+            _unused: [0; 11],
+            attached_as,
+            _undescribed: [0; 9],
+            attached_to_type,
         };
         // SAFETY: so many instructions are there, and a text with its end mark.
         let program = unsafe { descriptor(PROGRAM_LOAD, &load) }?;
-        let attach = Attach { name: tracepoint.as_ptr() as u64, program: number(&program), _gap: 0 };
-        // SAFETY: a text with its end mark. The link keeps the program.
+        let attach = Attach { name, program: number(&program), _gap: 0 };
+        // SAFETY: a text with its end mark, or none. The link keeps the program.
         unsafe { descriptor(RAW_TRACEPOINT_OPEN, &attach) }.map(|link| Attached { _link: link })
     }
 }

@@ -17,8 +17,8 @@ use rustix::fs::{major, minor};
 
 use super::{CALLS, Call, Called, Event, Listener};
 use crate::bpf::{
-    Attached, Counts, FRAME, Helper, Instruction, LEAVE, Mark, R0, R1, R2, R3, R4, R6, R7, R8, R9, Ring, add, add_at,
-    call, copy, load, point, set, set_wide, skip_if, skip_unless, store,
+    Access, Attached, Counts, FRAME, Helper, Instruction, LEAVE, Mark, R0, R1, R2, R3, R4, R6, R7, R8, R9, Ring, add,
+    add_at, call, copy, load, load_half, point, set, set_wide, skip_if, skip_unless, store,
 };
 
 /// Three times the calls of one pause, where they are cheap.
@@ -162,7 +162,7 @@ fn namespace(path: &str) -> Option<(u64, u64)> {
 }
 
 /// Leaves a frequent call by one of the processes in the ring.
-fn program(moment: Moment, processes: &Processes, ring: &Ring) -> Vec<Instruction> {
+fn program(moment: Moment, access: Access, processes: &Processes, ring: &Ring) -> Vec<Instruction> {
     let wanted = CALLS.iter().filter(|it| it.is_frequent() && Moment::of(it) == moment);
     let (writes, others): (Vec<&Call>, Vec<&Call>) = wanted.partition(|it| it.writes());
     let [wanted, writes] = [others, writes].map(|it| it.iter().map(|it| it.number as i32).collect::<Vec<i32>>());
@@ -175,13 +175,10 @@ fn program(moment: Moment, processes: &Processes, ring: &Ring) -> Vec<Instructio
             program.extend(only(&wanted, &writes, processes));
             program.extend(of_one_of(processes));
         }
-        // What belongs to no process that is followed costs least: the number takes a call to be read.
+        // What belongs to no process that is followed costs least: the number may take a call to be read.
         Moment::End => {
             program.extend(of_one_of(processes));
-            let (from, bytes) = NUMBER;
-            program.extend([set(R1, 0), store(FRAME, -16, R1)]);
-            program.extend([load(R3, R6, 0), add(R3, from), copy(R1, FRAME), add(R1, -16), set(R2, bytes)]);
-            program.extend([call(Helper::ReadKernel), load(R7, FRAME, -16)]);
+            program.extend(number_at_end(access));
             program.extend(only(&wanted, &writes, processes));
         }
     }
@@ -196,16 +193,48 @@ fn program(moment: Moment, processes: &Processes, ring: &Ring) -> Vec<Instructio
     if moment == Moment::End {
         program.extend([load(R1, R6, 8), store(R9, 8 * WORDS as i16, R1)]);
     }
-    let mut word = 2;
-    for (from, arguments) in PLACES {
-        program.extend([load(R3, R6, 0), add(R3, *from), copy(R1, R9), add(R1, 8 * word)]);
-        program.extend([set(R2, 8 * arguments.len() as i32), call(Helper::ReadKernel)]);
-        word += arguments.len() as i32;
-    }
+    program.extend(arguments(access));
     // No wake-up is needed: the ring is polled every few milliseconds.
     const NO_WAKEUP: i32 = 1;
     program.extend([copy(R1, R9), set(R2, NO_WAKEUP), call(Helper::RingSubmit)]);
     program.extend(LEAVE);
+    program
+}
+
+/// Into R7, from the registers that are the first argument in R6.
+fn number_at_end(access: Access) -> Vec<Instruction> {
+    let (from, bytes) = NUMBER;
+    match access {
+        Access::Typed if bytes == 4 => vec![load(R3, R6, 0), load_half(R7, R3, from as i16)],
+        Access::Typed => vec![load(R3, R6, 0), load(R7, R3, from as i16)],
+        Access::Copied => {
+            let to = [set(R1, 0), store(FRAME, -16, R1), copy(R1, FRAME), add(R1, -16), set(R2, bytes)];
+            let from = [load(R3, R6, 0), add(R3, from), call(Helper::ReadKernel), load(R7, FRAME, -16)];
+            to.into_iter().chain(from).collect()
+        }
+    }
+}
+
+/// The arguments of the call into the record that R9 points to.
+fn arguments(access: Access) -> Vec<Instruction> {
+    let mut program = Vec::new();
+    let mut word = 2;
+    for (from, arguments) in PLACES {
+        let (to, bytes) = (8 * word, 8 * arguments.len() as i32);
+        match access {
+            Access::Typed => {
+                program.push(load(R3, R6, 0));
+                for at in (0..bytes).step_by(8) {
+                    program.extend([load(R1, R3, (from + at) as i16), store(R9, (to + at) as i16, R1)]);
+                }
+            }
+            Access::Copied => {
+                program.extend([load(R3, R6, 0), add(R3, *from), copy(R1, R9), add(R1, to)]);
+                program.extend([set(R2, bytes), call(Helper::ReadKernel)]);
+            }
+        }
+        word += arguments.len() as i32;
+    }
     program
 }
 
@@ -256,7 +285,11 @@ impl Recorder {
     /// Why the kernel does not record them.
     pub(super) fn start() -> Result<(Recorder, (Processes, Stops)), String> {
         let (processes, ring) = (Processes::new()?, Ring::new(RING_BYTES)?);
-        let attach = |moment: Moment| Attached::at(moment.tracepoint(), &program(moment, &processes, &ring));
+        let attach = |moment: Moment, access| {
+            Attached::at(moment.tracepoint(), access, &program(moment, access, &processes, &ring))
+        };
+        // Three calls less for each event, where the kernel describes its types.
+        let attach = |moment| attach(moment, Access::Typed).or_else(|_| attach(moment, Access::Copied));
         let programs = [attach(Moment::Entry)?, attach(Moment::End)?];
         let stops = Stops { mark: ring.mark()?, received: Vec::new() };
         Ok((Recorder { ring, _programs: programs }, (processes, stops)))
@@ -367,6 +400,8 @@ impl Listener for Stops {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -417,6 +452,24 @@ mod tests {
         let [foreign, ended] = [Event::Foreign { thread: 1 }, Event::Ended { thread: 1 }];
         let expected = [first, foreign, called(2, 7), called(1, 5), second, ended, called(2, 6)];
         assert_eq!(received.0, expected);
+    }
+
+    #[test]
+    fn programs_of_either_access_are_taken_by_a_kernel_that_has_it() {
+        let Ok((processes, ring)) = Processes::new().and_then(|it| Ok((it, Ring::new(RING_BYTES)?))) else {
+            println!("skipped: this user may not record calls");
+            return;
+        };
+        for moment in [Moment::Entry, Moment::End] {
+            let attach = |access| {
+                Attached::at(moment.tracepoint(), access, &program(moment, access, &processes, &ring)).map(drop)
+            };
+            assert_eq!(attach(Access::Copied), Ok(()), "{moment:?}");
+            match Path::new("/sys/kernel/btf/vmlinux").exists() {
+                true => assert_eq!(attach(Access::Typed), Ok(()), "{moment:?}"),
+                false => println!("skipped: this kernel does not describe its types"),
+            }
+        }
     }
 
     fn record(thread: u32, number: u64, arguments: [u64; 6], result: Option<i64>) -> Vec<u8> {
