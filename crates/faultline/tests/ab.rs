@@ -362,6 +362,24 @@ fn what_a_command_used_is_its_own_and_its_childrens_and_bounds_what_reading_can_
 }
 
 #[test]
+fn what_children_spent_that_the_kernel_reaped_is_unknown_and_not_nothing() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let reader = crate::observing::reader();
+    let commands = ["disowned {file}", "read {file} 4096 256"].map(|it| it.replace("{file}", &file));
+    let commands = commands.map(|it| format!("{reader} {it}"));
+    let document = ab(&sandbox, &file, [&commands[0], &commands[1]], &["--shell=none"]).document();
+    let record = &document.record;
+    for sample in &record.samples {
+        let is_disowned = format!("{:?}", record.cells[sample.cell].arm.options).contains("disowned");
+        for name in schema::protocol::Usage::READINGS.iter().chain(&["read_calls", "read_call_bytes"]) {
+            assert_eq!(sample.readings[*name].value().is_none(), is_disowned, "{name}: {:?}", sample.readings[*name]);
+        }
+    }
+    assert!(document.findings.commands.iter().any(|it| it.time.value().is_none()), "{:?}", document.findings.commands);
+}
+
+#[test]
 fn a_limit_on_memory_is_seen_in_the_group_of_the_command() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 32 << 20);

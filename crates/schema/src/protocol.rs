@@ -288,6 +288,18 @@ pub struct Usage {
     pub involuntary_switches: u64,
 }
 
+impl Usage {
+    /// What its fields are called among the readings of a pass.
+    pub const READINGS: [&str; 6] =
+        ["user_ns", "system_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches"];
+
+    /// In the order of `READINGS`.
+    pub fn values(&self) -> [u64; 6] {
+        let Usage { user_ns, system_ns, minor_faults, major_faults, voluntary_switches, involuntary_switches } = *self;
+        [user_ns, system_ns, minor_faults, major_faults, voluntary_switches, involuntary_switches]
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Failed {
     pub pass: u64,

@@ -27,7 +27,7 @@ use rustix::{
 use schema::{
     command::{LAST_CLEANUP, Spec},
     observation::Watch,
-    protocol::{Job, Permit, Phases, Tally},
+    protocol::{Job, Permit, Phases, Tally, Usage},
     record::Reading,
 };
 use sys::{
@@ -136,6 +136,10 @@ impl Session for Execution {
             seen.insert("output_bytes".to_string(), Reading::Value(ended.output.bytes as f64));
         }
         seen.extend(io_readings(&before.1, &sys::process::io_of_children()));
+        if tree.disowns_children() {
+            let names = Usage::READINGS.iter().chain(&IO_READINGS);
+            seen.extend(names.map(|name| (name.to_string(), Reading::unavailable(DISOWNED))));
+        }
         let ended = ended.map_err(|fault| ("work", fault))?;
         ended.judge(spec, &left).map_err(|fault| ("work", fault))?;
         let ns = |from: Instant, to: Instant| to.duration_since(from).as_nanos() as u64;
@@ -270,7 +274,9 @@ impl Execution {
                 which.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty()).map(|(it, _)| it).collect();
             drop(fds);
             if ready.contains(&2) {
-                ended = Some((Instant::now(), child.wait().map_err(at("wait"))?));
+                let when = Instant::now();
+                tree.head_ended();
+                ended = Some((when, child.wait().map_err(at("wait"))?));
             }
             if ended.is_none() {
                 tree.look();
@@ -495,6 +501,11 @@ fn end_with_controller(over: &AtomicBool) {
     }
 }
 
+const IO_READINGS: [&str; 5] =
+    ["read_calls", "read_call_bytes", "write_calls", "device_read_bytes", "device_write_bytes"];
+const DISOWNED: &str =
+    "the command ignores SIGCHLD: the kernel reaps its children, and adds what they spent to nothing (wait(2))";
+
 fn io_readings(
     before: &io::Result<sys::process::Io>,
     after: &io::Result<sys::process::Io>,
@@ -503,16 +514,15 @@ fn io_readings(
         (Ok(before), Ok(after)) => Ok(after.since(before)),
         (Err(error), _) | (_, Err(error)) => Err(format!("/proc/self/io: {error}")),
     };
-    let field = |name: &str, of: fn(&sys::process::Io) -> u64| {
-        (name.to_string(), Reading::from(spent.as_ref().map(|it| of(it) as f64)))
-    };
-    vec![
-        field("read_calls", |it| it.read_calls),
-        field("read_call_bytes", |it| it.read_call_bytes),
-        field("write_calls", |it| it.write_calls),
-        field("device_read_bytes", |it| it.device_read_bytes),
-        field("device_write_bytes", |it| it.device_write_bytes),
-    ]
+    let fields: [fn(&sys::process::Io) -> u64; 5] = [
+        |it| it.read_calls,
+        |it| it.read_call_bytes,
+        |it| it.write_calls,
+        |it| it.device_read_bytes,
+        |it| it.device_write_bytes,
+    ];
+    let reading = |of: fn(&sys::process::Io) -> u64| Reading::from(spent.as_ref().map(|it| of(it) as f64));
+    IO_READINGS.iter().zip(fields).map(|(name, of)| (name.to_string(), reading(of))).collect()
 }
 
 fn command(spec: &Spec, line: &str) -> Result<Command, Fault> {

@@ -33,6 +33,8 @@ pub(crate) struct ProcessTree {
     looks: u32,
     peak: MemoryUse,
     at_work: AtWork,
+    /// A process of it has let the kernel reap its children.
+    disowns_children: bool,
 }
 
 /// The two largest numbers of threads that were at work at a look. One look alone may see a shell and the program that it
@@ -69,6 +71,7 @@ impl ProcessTree {
             looks: 0,
             peak: MemoryUse::default(),
             at_work: AtWork::default(),
+            disowns_children: false,
         }
     }
 
@@ -85,13 +88,17 @@ impl ProcessTree {
         let used = processor_time();
         let mut sum = MemoryUse::default();
         let mut working = 0;
-        for (pid, stat) in members(self.head) {
-            if let Some(memory) = fs::read_to_string(format!("/proc/{pid}/status")).ok().as_deref().and_then(memory) {
+        let members = members(self.head);
+        for (pid, stat) in &members {
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            let is_parent = || members.iter().any(|(_, it)| it.parent == *pid);
+            self.disowns_children |= ignores_children(&status) && is_parent();
+            if let Some(memory) = memory(&status) {
                 sum.all += memory.all;
                 sum.anonymous += memory.anonymous;
                 sum.file += memory.file;
             }
-            working += working_threads(pid, &stat);
+            working += working_threads(*pid, stat);
         }
         if sum != MemoryUse::default() {
             self.looks += 1;
@@ -104,6 +111,18 @@ impl ProcessTree {
             self.at_work.add(working);
         }
         self.next = Instant::now() + PAUSE.max(processor_time().saturating_sub(used) * REST);
+    }
+
+    /// The head has ended, and nobody has waited for it yet.
+    pub(crate) fn head_ended(&mut self) {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.head));
+        self.disowns_children |= status.is_ok_and(|it| ignores_children(&it));
+    }
+
+    /// Whether the sums of all children lack some: what the kernel reaps by itself is added to no parent (kernel/exit.c,
+    /// `wait_task_zombie`).
+    pub(crate) fn disowns_children(&self) -> bool {
+        self.disowns_children
     }
 
     pub(crate) fn readings(&self) -> BTreeMap<String, Reading<f64>> {
@@ -159,6 +178,13 @@ fn memory(status: &str) -> Option<MemoryUse> {
     Some(MemoryUse { all: anonymous + file, anonymous, file })
 }
 
+/// Whether SIGCHLD is ignored: children then leave nothing to wait for (wait(2)).
+fn ignores_children(status: &str) -> bool {
+    let mask = status.lines().find_map(|it| it.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|it| u64::from_str_radix(it.trim(), 16).ok()).unwrap_or(0);
+    mask & 1 << (libc::SIGCHLD - 1) != 0
+}
+
 /// Threads that run, could run, or wait for a device.
 fn working_threads(pid: i32, stat: &Stat) -> u32 {
     let works = |stat: &Stat| matches!(stat.state, 'R' | 'D');
@@ -192,6 +218,14 @@ mod tests {
             "Name:\tx\nVmHWM:\t  99 kB\nRssAnon:\t     100 kB\nRssFile:\t      20 kB\nRssShmem:\t       4 kB\n";
         assert_eq!(memory(status), Some(MemoryUse { all: 124 << 10, anonymous: 100 << 10, file: 24 << 10 }));
         assert_eq!(memory("Name:\tkthread\n"), None);
+    }
+
+    #[test]
+    fn children_are_ignored_by_the_bit_of_their_signal_and_no_other() {
+        // As Python shows it, beside SIGPIPE and SIGXFSZ.
+        assert!(ignores_children("State:\tZ (zombie)\nSigIgn:\t0000000001011000\n"));
+        assert!(!ignores_children("SigBlk:\t0000000000010000\nSigIgn:\t0000000001001000\n"));
+        assert!(!ignores_children("SigIgn:\tnonsense\n") && !ignores_children(""));
     }
 
     #[test]

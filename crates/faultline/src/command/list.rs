@@ -37,7 +37,7 @@ pub fn run(args: &ListArgs) -> Result<Exit> {
         Listed::Consumes => Consume::ALL.iter().for_each(|it| line(it.word(), it.about())),
         Listed::States => State::ALL.iter().for_each(|it| line(it.word(), it.about())),
         Listed::Probes => {
-            line("usage", &format!("getrusage(2) of the worker: {}", lab::probe::USAGE_READINGS.join(", ")));
+            line("usage", &format!("getrusage(2) of the worker: {}", schema::protocol::Usage::READINGS.join(", ")));
             for kind in lab::probe::PROBES {
                 line(kind.name, &format!("{}: {}", kind.about, kind.readings.join(", ")));
             }

@@ -26,6 +26,7 @@ unsafe extern "C" {
     fn lseek(file: c_int, offset: i64, whence: c_int) -> i64;
     fn sendfile(to: c_int, from: c_int, offset: *mut i64, bytes: usize) -> isize;
     fn signal(number: c_int, handler: extern "C" fn(c_int)) -> usize;
+    fn sigaction(number: c_int, new: *const usize, old: *mut usize) -> c_int;
     fn sendmsg(socket: c_int, message: *const Message, flags: c_int) -> isize;
     fn recvmsg(socket: c_int, message: *mut Message, flags: c_int) -> isize;
     fn setitimer(which: c_int, new: *const c_long, old: *mut c_long) -> c_int;
@@ -65,6 +66,8 @@ const MADV_RANDOM: c_int = 1;
 const MADV_WILLNEED: c_int = 3;
 const POSIX_FADV_WILLNEED: c_int = 3;
 const SIGALRM: c_int = 14;
+const SIGCHLD: c_int = 17;
+const ECHILD: i32 = 10;
 /// The same on all architectures that this is compiled for.
 const IO_URING_SETUP: c_long = 425;
 
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         ["update", path, other] => update(path, other),
         ["say", text] => io::stdout().write_all(text.as_bytes()),
         ["ring"] => ring(),
+        ["disowned", path] => disowned(path),
         _ => Err(io::Error::other(format!("{args:?} is nothing that this program does"))),
     };
     match done {
@@ -371,6 +375,20 @@ fn threads(path: &str, size: usize, threads: usize) -> io::Result<()> {
             .collect();
         parts.into_iter().try_for_each(|part| part.join().expect("a thread that only reads"))
     })
+}
+
+/// A child reads the file, and the kernel reaps it, because SIGCHLD is ignored.
+fn disowned(path: &str) -> io::Result<()> {
+    // SIG_IGN, without flags or a mask, in more room than the structure takes.
+    let ignored = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    // SAFETY: no handler is executed.
+    unsafe { sigaction(SIGCHLD, ignored.as_ptr(), ptr::null_mut()) };
+    let mut child = Command::new(env::current_exe()?).args(["read", path, "4096", "256"]).spawn()?;
+    // It is over when there is nobody to wait for.
+    match child.wait() {
+        Err(error) if error.raw_os_error() == Some(ECHILD) => Ok(()),
+        other => Err(io::Error::other(format!("the child was reaped by its parent: {other:?}"))),
+    }
 }
 
 /// Half of the reads here, the other half by a child through the same open file.

@@ -61,10 +61,6 @@ pub fn of_threads() -> impl Iterator<Item = &'static str> {
     [sched::KIND, schedstat::KIND].into_iter().flat_map(|kind| kind.readings).copied()
 }
 
-/// What the worker itself reports of its process (getrusage(2)); in a record it stands beside the probes' readings.
-pub const USAGE_READINGS: &[&str] =
-    &["user_ns", "system_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches"];
-
 /// The probes of one pass.
 pub struct Probes(Vec<Box<dyn Probe>>);
 
@@ -111,12 +107,14 @@ fn difference(before: &Result<u64, String>, after: &Result<u64, String>) -> Read
 
 #[cfg(test)]
 mod tests {
+    use schema::protocol::Usage;
+
     use super::*;
 
     #[test]
     fn names_are_unique_and_every_probe_is_explained() {
         let mut names: Vec<&str> =
-            PROBES.iter().flat_map(|kind| kind.readings).chain(USAGE_READINGS).copied().collect();
+            PROBES.iter().flat_map(|kind| kind.readings).chain(&Usage::READINGS).copied().collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();
@@ -131,7 +129,7 @@ mod tests {
     #[test]
     fn every_reading_stands_in_the_formats() {
         let formats = include_str!("../../../../docs/FORMATS.md");
-        for name in PROBES.iter().flat_map(|kind| kind.readings).chain(USAGE_READINGS) {
+        for name in PROBES.iter().flat_map(|kind| kind.readings).chain(&Usage::READINGS) {
             assert!(formats.contains(&format!("`{name}`")), "{name}");
         }
     }
