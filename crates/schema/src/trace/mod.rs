@@ -20,7 +20,9 @@ pub use write::{Body, Writer};
 use crate::{Bytes, Span, leftover::FileIdentity, observation};
 
 /// Written by this version; it reads all up to it.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
+/// From this one on, a column whose runs all have one number holds it once.
+const VERSION_OF_CONSTANTS: u32 = 3;
 /// Of a whole trace, with its header.
 pub const BYTES_MAX: u64 = 64 << 20;
 pub const ACCESSES_MAX: u64 = 10_000_000;

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 use sha2::{Digest, Sha256};
 
 use super::{
-    ACCESSES_MAX, Access, BYTES_MAX, Header, Refused,
+    ACCESSES_MAX, Access, BYTES_MAX, Header, Refused, VERSION_OF_CONSTANTS,
     columns::{self, NUMBER_BYTES_MAX, NUMBERS, RUNS_MAX, Run, take, unfolded},
 };
 
@@ -22,6 +22,8 @@ pub struct Reader<R> {
     block: Vec<Vec<u8>>,
     /// How much of each column is used up.
     used: Vec<usize>,
+    /// Of columns that all runs of the block have one number in.
+    constant: Vec<Option<u64>>,
     runs_left: u64,
     run: Option<(Run, u64)>,
     is_over: bool,
@@ -48,6 +50,7 @@ impl<R: BufRead> Reader<R> {
             header,
             block: vec![Vec::new(); columns],
             used: vec![0; columns],
+            constant: vec![None; columns],
             runs_left: 0,
             run: None,
             is_over: false,
@@ -111,7 +114,14 @@ impl<R: BufRead> Reader<R> {
             if column.len() as u64 != bytes {
                 return Err(self.cut_off());
             }
-            (self.block[index], self.used[index]) = (column, 0);
+            let one = || {
+                let mut rest = &column[..];
+                take(&mut rest).filter(|_| rest.is_empty())
+            };
+            let may_be_constant = self.header.trace_version >= VERSION_OF_CONSTANTS && self.runs_left > 1;
+            self.constant[index] = may_be_constant.then(one).flatten();
+            self.used[index] = if self.constant[index].is_some() { column.len() } else { 0 };
+            self.block[index] = column;
         }
         Ok(())
     }
@@ -119,10 +129,14 @@ impl<R: BufRead> Reader<R> {
     fn begin_run(&mut self) -> Result<(), Refused> {
         // What an older version has no column for is 0.
         let mut numbers = [0; NUMBERS];
-        for ((number, column), used) in numbers.iter_mut().zip(&self.block).zip(&mut self.used) {
-            let mut rest = &column[*used..];
+        for (index, (number, column)) in numbers.iter_mut().zip(&self.block).enumerate() {
+            if let Some(constant) = self.constant[index] {
+                *number = constant;
+                continue;
+            }
+            let mut rest = &column[self.used[index]..];
             *number = take(&mut rest).ok_or(Refused::Damaged { accesses: self.accesses })?;
-            *used = column.len() - rest.len();
+            self.used[index] = column.len() - rest.len();
         }
         self.runs_left -= 1;
         let is_used_up = self.block.iter().zip(&self.used).all(|(column, used)| column.len() == *used);

@@ -214,6 +214,42 @@ fn a_trace_of_the_first_version_is_read_as_calls_of_one_thread() {
     assert_eq!(accesses, [10, 522, 1034].map(|offset| Access::call(0, offset, 512)));
 }
 
+/// One block of version 2 or 3, whose columns have these bytes.
+fn of_version(version: u32, runs: u8, columns: [&[u8]; columns::NUMBERS]) -> Vec<u8> {
+    let mut trace = serde_json::to_vec(&Header { trace_version: version, ..header(1) }).unwrap();
+    trace.extend([b'\n', runs]);
+    for column in columns {
+        trace.push(column.len() as u8);
+        trace.extend(column);
+    }
+    trace.push(0);
+    trace
+}
+
+#[test]
+fn a_number_that_all_runs_of_a_block_have_stands_once_since_version_3() {
+    let each: [&[u8]; columns::NUMBERS] = [&[0, 0], &[0, 0], &[20, 6], &[8, 8], &[0, 0], &[0, 0], &[0, 0]];
+    let once: [&[u8]; columns::NUMBERS] = [&[0], &[0], &[20, 6], &[8], &[0], &[0], &[0]];
+    let expected = [10, 21].map(|offset| Access::call(0, offset, 8));
+    for (version, columns) in [(2, each), (3, each), (3, once)] {
+        assert_eq!(read(&of_version(version, 2, columns)).unwrap().1, expected, "{version}");
+    }
+    assert_eq!(read(&of_version(2, 2, once)).unwrap_err(), Refused::Damaged { accesses: 1 });
+}
+
+#[test]
+fn a_read_anywhere_in_a_large_file_takes_six_bytes_at_most() {
+    let mut state = 7u64;
+    let mut anywhere = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Access::call(0, (state >> 44) * 4096, 4096)
+    };
+    let reads: Vec<Access> = (0..200_000).map(|_| anywhere()).collect();
+    let bytes = written(&header(1), &reads);
+    assert!(bytes.len() <= 6 * reads.len(), "{} B each", bytes.len() as f64 / reads.len() as f64);
+    assert_eq!(read(&bytes).unwrap().1, reads);
+}
+
 #[test]
 fn more_accesses_than_a_trace_may_have_are_refused_before_they_are_made() {
     let mut trace = serde_json::to_vec(&header(1)).unwrap();
@@ -241,7 +277,7 @@ fn a_file_that_is_no_trace_is_called_so_and_a_later_version_by_its_number() {
         line.extend(b"\n\0");
         read(&line).unwrap_err()
     };
-    assert_eq!(changed(|it| it.trace_version = 3), Refused::Version { found: 3 });
+    assert_eq!(changed(|it| it.trace_version = 4), Refused::Version { found: 4 });
     assert_eq!(changed(|it| it.trace_version = 0), Refused::Version { found: 0 });
     assert_eq!(changed(|it| it.trace_version = 1), Refused::Column { name: "thread".into() });
     assert_eq!(changed(|it| it.columns.push("wait".into())), Refused::Column { name: "wait".into() });

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::{
     ACCESSES_MAX, Access, BYTES_MAX, FILES_MAX, Header, Refused, VERSION,
-    columns::{NUMBER_BYTES_MAX, NUMBERS, RUNS_MAX, Run, put},
+    columns::{NUMBER_BYTES_MAX, NUMBERS, RUNS_MAX, Run, put, take},
     read::HEADER_BYTES_MAX,
 };
 
@@ -166,9 +166,21 @@ impl Body {
         }
         put(&mut self.blocks, self.runs as u64);
         for column in &mut self.columns {
+            keep_one_of_equal(column, self.runs);
             put(&mut self.blocks, column.len() as u64);
             self.blocks.append(column);
         }
         self.runs = 0;
+    }
+}
+
+/// Most columns of most blocks say the same of each run, as the length of all reads of a program.
+fn keep_one_of_equal(column: &mut Vec<u8>, numbers: usize) {
+    let bytes = column.len() / numbers;
+    let are_equal = column.chunks(bytes).all(|it| *it == column[..bytes]);
+    // Numbers of other lengths may look alike: 1, 2 and 1, 2 are not 129 and 130.
+    let mut rest = &column[..bytes];
+    if are_equal && take(&mut rest).is_some() && rest.is_empty() {
+        column.truncate(bytes);
     }
 }
