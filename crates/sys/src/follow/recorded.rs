@@ -23,8 +23,9 @@ use crate::bpf::{
 
 /// Three times the calls of one pause, where they are cheap.
 const RING_BYTES: u32 = 4 << 20;
-/// Upper limit of recorded calls, at 88 bytes each: of those that are asked about, and of writes, which only move positions.
-const EVENTS_MAX: usize = 2_000_000;
+/// The most that recorded calls take in memory: some 10 bytes each of reads anywhere in a file.
+const TAPE_BYTES_MAX: usize = 160 << 20;
+/// Of recorded writes, which only move positions.
 const WRITES_MAX: usize = 500_000;
 /// Interval at which the ring is emptied. Emptying it takes CPU time from the program where there are few processors.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -108,16 +109,34 @@ struct RecordedCall {
 /// All that was recorded.
 #[derive(Default)]
 pub(super) struct Tape {
-    seen: Vec<RecordedCall>,
+    calls: Calls,
     /// When the ring was emptied, and how many calls there were then.
     emptied: Vec<(usize, u64)>,
-    /// Of them.
+    /// Of the calls.
     writes: usize,
     /// Calls after the last that is kept.
     pub beyond: u64,
     /// The same of writes.
     pub beyond_writes: u64,
 }
+
+/// Recorded calls in the order of their places, each as what it differs in from the one before: a program makes most of its
+/// calls alike.
+#[derive(Default)]
+struct Calls {
+    count: usize,
+    /// None ends within a call.
+    chunks: Vec<Vec<u8>>,
+    last: Fields,
+    last_place: u64,
+}
+
+/// From the place of the call before to its own; its thread, its number, its first four arguments, its result.
+type Fields = [u64; 8];
+
+/// A byte that says which fields follow, and those.
+const FIELDS_BYTES_MAX: usize = 1 + size_of::<Fields>();
+const CHUNK_BYTES: usize = 1 << 20;
 
 impl Processes {
     fn new() -> Result<Processes, String> {
@@ -312,12 +331,16 @@ impl Recorder {
     }
 }
 
+fn frequent(number: u64) -> Option<&'static Call> {
+    CALLS.iter().find(|it| it.is_frequent() && it.number as u64 == number)
+}
+
 impl RecordedCall {
     /// `None` if it is no selected call.
     fn of(place: u64, record: &[u8]) -> Option<RecordedCall> {
         let word = |at: usize| Some(u64::from_ne_bytes(*record.get(8 * at..)?.first_chunk()?));
         let (who, number) = (word(0)?, word(1)?);
-        let call = CALLS.iter().find(|it| it.is_frequent() && it.number as u64 == number)?;
+        let call = frequent(number)?;
         let result = match Moment::of(call) {
             Moment::Entry => None,
             Moment::End => Some(word(WORDS)? as i64),
@@ -330,23 +353,72 @@ impl RecordedCall {
     }
 }
 
+impl Calls {
+    fn bytes(&self) -> usize {
+        self.chunks.len() * CHUNK_BYTES
+    }
+
+    fn push(&mut self, call: RecordedCall) {
+        let RecordedCall { place, thread, call, arguments, result } = call;
+        let [first, second, third, fourth, ..] = arguments;
+        let result = result.unwrap_or(0) as u64;
+        let step = place.wrapping_sub(self.last_place);
+        let fields = [step, thread as u64, call.number as u64, first, second, third, fourth, result];
+        if self.chunks.last().is_none_or(|it| it.len() + FIELDS_BYTES_MAX > CHUNK_BYTES) {
+            self.chunks.push(Vec::with_capacity(CHUNK_BYTES));
+        }
+        let chunk = self.chunks.last_mut().expect("there is one with room");
+        let at = chunk.len();
+        chunk.push(0);
+        for (bit, (field, last)) in fields.iter().zip(&self.last).enumerate() {
+            if field != last {
+                chunk[at] |= 1 << bit;
+                chunk.extend(field.to_ne_bytes());
+            }
+        }
+        (self.last, self.last_place, self.count) = (fields, place, self.count + 1);
+    }
+
+    /// In their order. What was taken leaves memory.
+    fn into_each(self, mut each: impl FnMut(usize, RecordedCall)) {
+        let (mut fields, mut place, mut at) = (Fields::default(), 0u64, 0);
+        for chunk in self.chunks {
+            let mut rest = &chunk[..];
+            while let Some((differ, mut following)) = rest.split_first() {
+                for (_, field) in fields.iter_mut().enumerate().filter(|(bit, _)| differ & 1 << bit != 0) {
+                    let (number, after) = following.split_first_chunk().expect("no call ends in another chunk");
+                    (*field, following) = (u64::from_ne_bytes(*number), after);
+                }
+                rest = following;
+                let [step, thread, number, first, second, third, fourth, result] = fields;
+                place = place.wrapping_add(step);
+                let call = frequent(number).expect("only such are pushed");
+                let result = (Moment::of(call) == Moment::End).then_some(result as i64);
+                let arguments = [first, second, third, fourth, 0, 0];
+                each(at, RecordedCall { place, thread: thread as i32, call, arguments, result });
+                at += 1;
+            }
+        }
+    }
+}
+
 impl Tape {
     fn keep(&mut self, place: u64, record: &[u8]) {
         let Some(seen) = RecordedCall::of(place, record) else { return };
         match seen.call.writes() {
             true if self.writes < WRITES_MAX => {
                 self.writes += 1;
-                self.seen.push(seen);
+                self.calls.push(seen);
             }
             true => self.beyond_writes += 1,
-            false if self.seen.len() - self.writes < EVENTS_MAX => self.seen.push(seen),
+            false if self.calls.bytes() < TAPE_BYTES_MAX => self.calls.push(seen),
             false => self.beyond += 1,
         }
     }
 
     fn emptied(&mut self, ns: u64) {
-        if self.emptied.last().map_or(0, |it| it.0) < self.seen.len() {
-            self.emptied.push((self.seen.len(), ns));
+        if self.emptied.last().map_or(0, |it| it.0) < self.calls.count {
+            self.emptied.push((self.calls.count, ns));
         }
     }
 
@@ -355,7 +427,7 @@ impl Tape {
         let mut stops = stops.into_iter().peekable();
         let mut emptied = self.emptied.into_iter().peekable();
         let mut until = 0;
-        for (at, RecordedCall { place, thread, call, arguments, result }) in self.seen.into_iter().enumerate() {
+        self.calls.into_each(|at, RecordedCall { place, thread, call, arguments, result }| {
             if at == until
                 && let Some((end, ns)) = emptied.next()
             {
@@ -366,7 +438,7 @@ impl Tape {
                 listener.receive(event);
             }
             listener.receive(Event::Called(Called { thread, call, arguments, result, opened: None }));
-        }
+        });
         stops.for_each(|(_, event)| listener.receive(event));
     }
 }
@@ -433,19 +505,21 @@ mod tests {
             place,
             thread,
             call: call("read"),
-            arguments: [number; 6],
+            arguments: [number, number, number, number, 0, 0],
             result: Some(9),
         };
-        let mut tape = Tape { seen: vec![seen(0, 2, 7), seen(56, 1, 5)], ..Tape::default() };
+        let mut tape = Tape::default();
+        tape.calls.push(seen(0, 2, 7));
+        tape.calls.push(seen(56, 1, 5));
         tape.emptied(1000);
         tape.emptied(1500);
-        tape.seen.push(seen(112, 2, 6));
+        tape.calls.push(seen(112, 2, 6));
         tape.emptied(2000);
         let stops = vec![(0, Event::Foreign { thread: 1 }), (112, Event::Ended { thread: 1 })];
         let mut received = Received::default();
         tape.replay(stops, &mut received);
         let called = |thread, number| {
-            let arguments = [number; 6];
+            let arguments = [number, number, number, number, 0, 0];
             Event::Called(Called { thread, call: call("read"), arguments, result: Some(9), opened: None })
         };
         let [first, second] = [1000, 2000].map(|ns| Event::Clock { ns });
@@ -497,7 +571,7 @@ mod tests {
             tape.keep(56 * at, &calls[0]);
         }
         tape.keep(0, &calls[1]);
-        assert_eq!((tape.seen.len(), tape.writes), (WRITES_MAX + 1, WRITES_MAX));
+        assert_eq!((tape.calls.count, tape.writes), (WRITES_MAX + 1, WRITES_MAX));
         assert_eq!((tape.beyond, tape.beyond_writes), (0, 3));
     }
 
@@ -506,10 +580,51 @@ mod tests {
         let mut tape = Tape::default();
         tape.keep(0, &record(1, u64::MAX, [0; 6], Some(0)));
         tape.keep(56, &record(1, libc::SYS_read as u64, [0; 6], Some(0)));
-        assert_eq!((tape.seen.len(), tape.beyond), (1, 0));
+        assert_eq!((tape.calls.count, tape.beyond), (1, 0));
+    }
+
+    #[test]
+    fn ten_million_reads_anywhere_fit_into_memory() {
+        let mut calls = Calls::default();
+        for at in 0..100_000u64 {
+            let arguments = [3, 0x7f00_0000, 4096, at * at * 7919 % (1 << 40), 0, 0];
+            calls.push(RecordedCall {
+                place: 64 * at,
+                thread: 1,
+                call: call("pread64"),
+                arguments,
+                result: Some(4096),
+            });
+        }
+        let bytes: usize = calls.chunks.iter().map(Vec::len).sum();
+        assert!(100 * bytes < TAPE_BYTES_MAX, "{bytes} B of 100,000 calls");
+    }
+
+    fn any_call() -> impl Strategy<Value = RecordedCall> {
+        let frequent: Vec<&'static Call> = CALLS.iter().filter(|it| it.is_frequent()).collect();
+        let number = || prop_oneof![Just(0), Just(4096), any::<u64>()];
+        let arguments = (number(), number(), number(), number());
+        (any::<u64>(), 1..3i32, proptest::sample::select(frequent), arguments, -1..3i64).prop_map(
+            |(place, thread, call, (first, second, third, fourth), result)| {
+                let result = (Moment::of(call) == Moment::End).then_some(result);
+                RecordedCall { place, thread, call, arguments: [first, second, third, fourth, 0, 0], result }
+            },
+        )
     }
 
     proptest! {
+        #[test]
+        fn calls_come_back_in_their_order_as_they_were_recorded(all in proptest::collection::vec(any_call(), 0..100)) {
+            let mut calls = Calls::default();
+            all.iter().for_each(|it| calls.push(*it));
+            let mut back = Vec::new();
+            calls.into_each(|at, it| {
+                assert_eq!(at, back.len());
+                back.push(it);
+            });
+            prop_assert_eq!(back, all);
+        }
+
         #[test]
         fn a_record_of_any_length_is_a_call_or_none(record in proptest::collection::vec(any::<u8>(), 0..200)) {
             prop_assert!(RecordedCall::of(0, &record).is_none_or(|_| record.len() / 8 >= WORDS));
