@@ -5,6 +5,8 @@ use std::{fs, path::Path};
 use schema::{
     Reading,
     findings::{ClaimVerdict, Document},
+    reason::NotInRun,
+    replaced::Replaced,
 };
 use serde_json::Value;
 
@@ -145,6 +147,25 @@ id = "never"
 says = "It is prettier"
 not_testable = "beauty is not measured"
 "#;
+
+#[test]
+fn a_claim_is_decided_by_no_condition_that_options_measure_instead_of_its_own() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let mine = sandbox.write("mine.toml", MINE);
+    let run = |option: &str| {
+        let options = ["run", &file, "-e", &mine, option, "--rounds=1", "--budget=44s", "--json"];
+        let document = sandbox.run(&options).document();
+        let few = verdict(&document, "few");
+        (few.verdict, few.reasons.clone(), document.record.experiment.written.len())
+    };
+    let (verdict, reasons, written) = run("--block=4KiB");
+    let values = vec![Replaced { measured: "4 KiB".into(), written: vec!["64 KiB".into()] }];
+    assert_eq!((verdict, written), (ClaimVerdict::NotTestableHere, 1));
+    assert_eq!(reasons, [NotInRun::Replaced { values }.into()]);
+    let (verdict, _, written) = run("--block=64KiB");
+    assert_eq!((verdict != ClaimVerdict::NotTestableHere, written), (true, 0));
+}
 
 /// A claim whose answer is a scenario's, and needs a process that is killed.
 const CUT: &str = r#"

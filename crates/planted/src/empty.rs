@@ -32,6 +32,7 @@ pub fn empty_record() -> Record {
             comparisons: Vec::new(),
             claims: Vec::new(),
             figures: Vec::new(),
+            written: Vec::new(),
             filtered_claims: Vec::new(),
         },
         environment: Environment {

@@ -165,6 +165,7 @@ pub fn experiment(specs: &[Spec], states: &[State], fills: &[Fill]) -> Experimen
         comparisons: vec![compare],
         claims: Vec::new(),
         figures: Vec::new(),
+        written: Vec::new(),
         filtered_claims: Vec::new(),
     }
 }

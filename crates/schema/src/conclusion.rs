@@ -77,6 +77,8 @@ pub enum Conclusion {
     },
     /// A ratio to 0.
     NoRatio,
+    /// Options left out something that the experiment asks for the claim.
+    OfPart,
     /// The run ended early.
     Partial {
         partial: String,

@@ -43,6 +43,7 @@ pub mod protocol;
 pub mod reading;
 pub mod reason;
 pub mod record;
+pub mod replaced;
 pub mod runtime;
 pub mod saved;
 pub mod skip;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Beside, Consume, Durability, Record, Skip, State, Workload, conclusion::Conclusion, condition::nothing_beside,
-    estimate::Estimate, experiment::Metric, no_cost::NoCost, reading::Reading,
+    estimate::Estimate, experiment::Metric, no_cost::NoCost, reading::Reading, replaced::Replaced,
 };
 
 /// Names of arms are as in sentences: without their runtime where all have the same one.
@@ -295,6 +295,10 @@ pub enum NotInRun {
     Rounded {
         saved_bytes: u64,
         exact_bytes: u64,
+    },
+    /// Options measured something else than what the experiment asks under each condition.
+    Replaced {
+        values: Vec<Replaced>,
     },
     Scenario,
     /// It was not tried before the run.

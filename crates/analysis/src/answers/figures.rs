@@ -5,6 +5,7 @@ use schema::{
     experiment::{Figure, Metric, Unit, Variant},
     findings::{AnswerOf, Estimate, FigureFinding, Verdict},
     reason::{NotInRun, Reason, Unseen},
+    replaced::replaced,
 };
 
 use crate::{
@@ -55,7 +56,14 @@ fn cell<'a, 'r>(
     });
     match &fits.collect::<Vec<&Cell>>()[..] {
         [] => Err(NotInRun::NoCondition.into()),
-        [cell] => Ok(*cell),
+        [cell] => {
+            let (origin, compare) = (run.origin(cell.entry.condition), Some(figure.compare.as_str()));
+            let condition = &run.record.conditions[cell.entry.condition];
+            match replaced(&run.record.experiment, compare, &[name], origin, condition) {
+                values if values.is_empty() => Ok(*cell),
+                values => Err(NotInRun::Replaced { values }.into()),
+            }
+        }
         several => Err(NotInRun::SeveralConditions { conditions: several.len() }.into()),
     }
 }

@@ -52,7 +52,7 @@ fn finding(run: &Run, claim: &Claim) -> ClaimFinding {
         answer = unfinished(answer, partial);
     }
     let experiment = &run.record.experiment;
-    ClaimFinding {
+    let mut finding = ClaimFinding {
         id: claim.id.clone(),
         study: experiment.name.clone(),
         source: experiment.source.clone().unwrap_or_default(),
@@ -62,7 +62,21 @@ fn finding(run: &Run, claim: &Claim) -> ClaimFinding {
         verdict: answer.verdict,
         reasons: answer.reasons,
         folios: answer.folios,
-        complete: answer.complete && !experiment.filtered_claims.contains(&claim.id),
+        complete: answer.complete,
+    };
+    // Conditions that were skipped are named with their reasons already.
+    if experiment.filtered_claims.contains(&claim.id) {
+        of_part(&mut finding);
+    }
+    finding
+}
+
+/// Says of a verdict that it does not come from all that the experiment asks: options left out some of it.
+pub(crate) fn of_part(finding: &mut ClaimFinding) {
+    finding.complete = false;
+    let of_part = Reason::from(Conclusion::OfPart);
+    if finding.verdict.is_decided() && !finding.reasons.contains(&of_part) {
+        finding.reasons.push(of_part);
     }
 }
 
@@ -104,7 +118,8 @@ fn answer(run: &Run, claim: &Claim) -> ClaimAnswer {
         of_those.zip(question::brief(run, &asked)).for_each(|(it, brief)| it.brief = brief);
     }
     let of_variant: Vec<&ClaimOutcome> = outcomes.iter().filter(|it| it.decides).collect();
-    let complete = of_variant.iter().all(|it| it.verdict != ClaimVerdict::NotTestableHere);
+    let mut asked_of_it = of_variant.iter().filter(|it| !it.is_replaced).peekable();
+    let complete = asked_of_it.peek().is_some() && asked_of_it.all(|it| it.verdict != ClaimVerdict::NotTestableHere);
     let folios = then.map(|then| on_folios(run, &question, &of_variant, then)).unwrap_or_default();
     // Where today's cannot be tested here, those of the study's time are all there is.
     let on_todays = |it: &ClaimOutcome| !is_then(it.condition.fill());

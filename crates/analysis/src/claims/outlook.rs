@@ -50,10 +50,11 @@ fn asked(run: &Run, claim: &Claim) -> Result<(u32, Vec<Reason>), NotInRun> {
     // As of an answer: those on the folios of the study's time decide only where none on today's can be had.
     let then = super::fill_then(run, &asked.iter().collect::<Vec<_>>());
     let is_todays = |it: &AskedCondition| then.is_none() || it.fill() != then;
-    if asked.iter().any(|it| is_todays(it) && lost(run, it).is_none()) {
+    let lost = |it: &AskedCondition| question.replaced(run, it).map(Reason::from).or_else(|| lost(run, it));
+    if asked.iter().any(|it| is_todays(it) && lost(it).is_none()) {
         asked.retain(is_todays);
     }
-    Ok((asked.len() as u32, asked.iter().filter_map(|it| lost(run, it)).collect()))
+    Ok((asked.len() as u32, asked.iter().filter_map(lost).collect()))
 }
 
 /// Why one of its conditions cannot be measured here.

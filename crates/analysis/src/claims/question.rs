@@ -7,6 +7,7 @@ use schema::{
     fields::{self, Role},
     findings::{AnswerOf, ClaimVerdict, Comparison, Confirmed, Estimate, Verdict},
     reason::{NotInRun, Reason},
+    replaced::replaced,
 };
 
 use super::{DECIDED, judge::judge};
@@ -89,6 +90,8 @@ pub(super) struct ClaimOutcome<'a> {
     pub(super) verdict: ClaimVerdict,
     /// It has no passes, and time is all that was lacking: another run may test it here.
     pub(super) only_unmeasured: bool,
+    /// Options measure something else here than the claim asks.
+    pub(super) is_replaced: bool,
     /// Why it is undecided or not testable.
     pub(super) why: Option<Reason>,
     /// What to know of the estimate.
@@ -198,6 +201,17 @@ impl<'a> Question<'a> {
         here.condition != there.condition && differ.iter().all(|(field, ..)| self.names(field.name))
     }
 
+    /// What options measured under its conditions instead of what the claim is asked under.
+    pub(super) fn replaced(&self, run: &Run, asked: &AskedCondition) -> Option<NotInRun> {
+        let arms: Vec<&str> = [Some(self.arm), self.than].into_iter().flatten().collect();
+        let sides = [Some(asked.here), asked.there].into_iter().flatten();
+        let mut values = sides.zip(self.claim.selections()).map(|(side, (compare, _))| {
+            let origin = run.origin(side.condition);
+            replaced(&run.record.experiment, compare, &arms, origin, &run.record.conditions[side.condition])
+        });
+        values.find(|it| !it.is_empty()).map(|values| NotInRun::Replaced { values })
+    }
+
     pub(super) fn never_asked(&self, run: &Run) -> NotInRun {
         let rounded = |only: &Where| run.record.conditions.iter().find_map(|it| only.rounded(it));
         let rounded = self.claim.selections().find_map(|(_, only)| rounded(only));
@@ -229,9 +243,14 @@ impl<'a> Question<'a> {
             answer_of: AnswerOf::Rounds,
             verdict: ClaimVerdict::NotTestableHere,
             only_unmeasured: false,
+            is_replaced: false,
             why: None,
             remark: None,
         };
+        if let Some(why) = self.replaced(run, asked) {
+            (outcome.is_replaced, outcome.why) = (true, Some(why.into()));
+            return outcome;
+        }
         for side in [Some(here), there].into_iter().flatten() {
             let without: Vec<&Cell> = side.cells().filter(|cell| cell.passes.is_empty()).collect();
             if let Some(cell) = without.first() {

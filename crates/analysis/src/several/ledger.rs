@@ -12,7 +12,7 @@ use schema::{
     machine::MadeOn,
 };
 
-use crate::verdict::LEAST_PAIRS;
+use crate::{claims, verdict::LEAST_PAIRS};
 
 /// What the runs so far said of claims.
 #[derive(Debug, Default)]
@@ -72,8 +72,8 @@ enum Standing {
     Decisive,
 }
 
-fn standing(claim: &ClaimFinding, is_partial: bool, asks_all: bool) -> Standing {
-    let decisive = if claim.complete && asks_all { Standing::Decisive } else { Standing::Partial };
+fn standing(claim: &ClaimFinding, is_partial: bool) -> Standing {
+    let decisive = if claim.complete { Standing::Decisive } else { Standing::Partial };
     match claim.verdict {
         ClaimVerdict::NotTestableHere => Standing::NotTestable,
         _ if is_partial && claim.measured.is_empty() => Standing::Unreached,
@@ -130,9 +130,11 @@ impl Claims {
         if asked.iter().all(decided) {
             return;
         }
-        for (claim, asked) in crate::analyze(record).claims.into_iter().zip(asked) {
-            let asks_all = self.asks_all(experiment, &asked);
-            let standing = standing(&claim, record.partial.is_some(), asks_all);
+        for (mut claim, asked) in crate::analyze(record).claims.into_iter().zip(asked) {
+            if !self.asks_all(experiment, &asked) {
+                claims::of_part(&mut claim);
+            }
+            let standing = standing(&claim, record.partial.is_some());
             let rank = Rank { standing, started: record.started.clone() };
             let entry = LedgerEntry {
                 claim,

@@ -3,10 +3,12 @@
 use expect_test::{Expect, expect};
 use schema::{
     Reading,
+    conclusion::Conclusion,
     experiment::{Metric, Unit, Variant},
     findings::{AnswerOf, ClaimFinding, ClaimVerdict, FigureFinding},
-    reason::{Reason, Unseen},
+    reason::{NotInRun, Reason, Unseen},
     record::{FilledRange, FolioOrder, ScenarioResult},
+    replaced::Replaced,
 };
 
 use crate::support::{Lab, MIB, Pass};
@@ -1553,4 +1555,112 @@ fn a_claim_speaks_of_folios_where_most_are_of_one_size_and_after_one_fill_alone(
         "{}",
         report::words::reasons(&only(&lab).reasons).unwrap_or_default()
     );
+}
+
+// --- Options --------------------------------------------------------------------------------------------------------
+
+/// The experiment of a claim and a figure about random copies of 4 KiB and 16 KiB, with these changes of its comparison.
+fn with_options(changes: &[(&str, &str)]) -> Lab {
+    let written = r#"
+        title = "Duel"
+        [[compare]]
+        name = "copies"
+        arms = ["read", "mmap"]
+        workload = "random"
+        block = "4 KiB"
+        full_block = ["4 KiB", "16 KiB"]
+        consume = "copy"
+        state = "cached"
+        ops = 1000
+        [[figure]]
+        says = "a million reads"
+        published = 2.0
+        unit = "s"
+        compare = "copies"
+        corrected = "mmap"
+        blocks = 1_000_000
+        [[claim]]
+        id = "it"
+        says = "it is so"
+        compare = "copies"
+        arm = "mmap"
+        than = "read"
+        expect = "lower""#;
+    let mut text = written.to_string();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from}");
+        text = text.replacen(from, to, 1);
+    }
+    let mut lab = Lab::of_experiment(&text);
+    lab.record.experiment.note_filtered(&Lab::of_experiment(written).record.experiment);
+    let (threads, beside) =
+        (lab.record.experiment.comparisons[0].threads[0], lab.record.experiment.comparisons[0].beside[0]);
+    lab.record.conditions.iter_mut().for_each(|it| (it.threads, it.beside) = (threads, beside));
+    for cell in 0..lab.record.cells.len() {
+        let ns = if lab.record.cells[cell].arm.method == "mmap" { 5_000.0 } else { 10_000.0 };
+        lab.measure(cell, 10, ns, |_, _| {});
+    }
+    lab
+}
+
+fn replaced(values: &[(&str, &[&str])]) -> Reason {
+    let values = values.iter().map(|(measured, written)| Replaced {
+        measured: measured.to_string(),
+        written: written.iter().map(|it| it.to_string()).collect(),
+    });
+    NotInRun::Replaced { values: values.collect() }.into()
+}
+
+#[test]
+fn what_options_measure_instead_of_what_is_asked_decides_no_claim_and_is_no_figure() {
+    let block = ("block = \"4 KiB\"", "block = \"64 B\"");
+    let consume = ("consume = \"copy\"", "consume = \"touch\"");
+    let ops = ("ops = 1000", "ops = 10");
+    let state = ("state = \"cached\"", "state = \"mapped\"");
+    let blocks: (&str, &[&str]) = ("64 B", &["4 KiB", "16 KiB"]);
+    for (changes, values) in [
+        (&[block, consume][..], &[blocks, ("touch", &["copy"])][..]),
+        (&[ops], &[("10 ops", &["1000 ops"])]),
+        (&[state], &[("mapped", &["cached"])]),
+        (&[("workload = \"random\"", "workload = \"scan\"")], &[("scan", &["random"])]),
+        (&[("ops = 1000", "ops = 1000\nthreads = 2")], &[("2 threads", &["1 thread"])]),
+        (&[("ops = 1000", "ops = 1000\nfill = \"random\"")], &[("fill random", &["fill sequential"])]),
+        (&[("ops = 1000", "ops = 1000\nbeside = \"beat\"")], &[("beside a beat", &["nothing beside"])]),
+    ] {
+        let lab = with_options(changes);
+        let claim = only(&lab);
+        assert_eq!((claim.verdict, claim.complete), (ClaimVerdict::NotTestableHere, false), "{changes:?}");
+        assert_eq!(claim.reasons, [replaced(values)], "{changes:?}");
+        assert_eq!(claim.measured, []);
+        assert_eq!(lab.analyze().figures[0].corrected, Reading::Unavailable { unavailable: replaced(values) });
+    }
+    assert!(with_options(&[]).record.experiment.written.is_empty());
+    assert!(matches!(with_options(&[]).analyze().figures[0].corrected, Reading::Value(_)));
+}
+
+#[test]
+fn what_is_asked_at_the_published_size_alone_decides_a_part_of_a_claim_and_what_stands_beside_it_nothing() {
+    let published = only(&with_options(&[("block = \"4 KiB\"", "block = \"16 KiB\"")]));
+    assert_eq!((published.verdict, published.complete), (ClaimVerdict::Holds, false));
+    assert!(published.reasons.contains(&Conclusion::OfPart.into()));
+    let more = only(&with_options(&[("block = \"4 KiB\"", "block = [\"64 B\", \"4 KiB\"]")]));
+    assert_eq!((more.verdict, more.complete), (ClaimVerdict::Holds, true), "all that is asked was measured");
+    assert!(!more.reasons.contains(&Conclusion::OfPart.into()));
+    let untestable = |it: &&Reason| matches!(it, Reason::NotTestable { .. });
+    let labels = vec!["64 B".to_string()];
+    let reason = Box::new(replaced(&[("64 B", &["4 KiB", "16 KiB"])]));
+    assert_eq!(more.reasons.iter().find(untestable), Some(&Reason::NotTestable { labels, reason }));
+    assert_eq!(more.measured.len(), 1);
+}
+
+#[test]
+fn sizes_that_the_planner_would_choose_are_replaced_by_none_that_options_name() {
+    let written = Lab::of_experiment(&claimed(["read", "mmap"], FASTER)).record.experiment;
+    let text = claimed(["read", "mmap"], FASTER).replace("state =", "ops = 100\nstate =");
+    let mut lab = Lab::of_experiment(&text);
+    lab.record.experiment.note_filtered(&written);
+    lab.measure(0, 10, 10_000.0, nothing);
+    lab.measure(1, 10, 5_000.0, nothing);
+    let claim = only(&lab);
+    assert_eq!((claim.verdict, claim.complete), (ClaimVerdict::Holds, false));
 }

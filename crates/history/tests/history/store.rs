@@ -40,6 +40,7 @@ pub(crate) fn record(id: &str) -> Record {
             comparisons: vec![],
             claims: vec![],
             figures: vec![],
+            written: vec![],
             filtered_claims: vec![],
         },
         environment: Environment {

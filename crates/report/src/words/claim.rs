@@ -5,6 +5,7 @@ use schema::{
     conclusion::{ClaimNumbers, Conclusion, Ours, VerdictIn},
     experiment::{Expect, Metric},
     reason::NotInRun,
+    replaced::Replaced,
 };
 
 use super::{
@@ -49,6 +50,7 @@ pub(super) fn conclusion(of: &Conclusion) -> String {
             format!("the verdict depends on the fork: {fast} where {forks_of} is fast, {slow} where it is slow")
         }
         Conclusion::NoRatio => "what is 0 has no ratio".into(),
+        Conclusion::OfPart => "from a part of what the experiment asks for it".into(),
         Conclusion::Partial { partial } => format!("the run is partial: {partial}"),
     }
 }
@@ -167,6 +169,16 @@ pub(super) fn not_in_run(why: &NotInRun) -> String {
             Bytes(*saved_bytes),
             Bytes(*exact_bytes).exact()
         ),
+        NotInRun::Replaced { values } => {
+            let instead = |it: &Replaced| {
+                let mut written: Vec<&str> = it.written.iter().take(NAMED).map(String::as_str).collect();
+                if it.written.len() > NAMED {
+                    written.push("others");
+                }
+                format!("{} instead of {}", it.measured, written.join(" or "))
+            };
+            format!("options measure {}", values.iter().map(instead).collect::<Vec<String>>().join(", "))
+        }
         NotInRun::Scenario => "the scenario did not run in this run".into(),
         NotInRun::ScenarioNotTried => "the scenario was not tried".into(),
     }

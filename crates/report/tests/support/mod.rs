@@ -553,6 +553,7 @@ fn record() -> Record {
             comparisons: vec![],
             claims: vec![],
             figures: vec![],
+            written: vec![],
             filtered_claims: vec![],
         },
         environment: Environment {

@@ -304,8 +304,9 @@ fn selected<'a, T: PartialEq>(list: &'a [T], only: &'a [T]) -> impl Iterator<Ite
 }
 
 impl Experiment {
-    /// Takes note of the claims that are asked less than in the experiment as it was written.
+    /// Takes note of what options changed of the experiment as it was written, and of the claims that are asked less.
     pub fn note_filtered(&mut self, written: &Experiment) {
+        self.written = if self.comparisons == written.comparisons { Vec::new() } else { written.comparisons.clone() };
         let less: Vec<String> =
             self.claims.iter().filter(|it| !self.asks_all(written, it)).map(|it| it.id.clone()).collect();
         self.filtered_claims = less;
@@ -327,8 +328,9 @@ impl Experiment {
     }
 
     /// Whether a claim asks what the claim of its id asks in another form of the experiment, however both are worded and
-    /// spelled. What options leave out or replace (arms, states, blocks …) is no part of that; what none of them changes is:
-    /// what the claim's arms do, ranges, memory. One that its version could not test asks nothing else.
+    /// spelled. What is left out (arms, states, blocks …) is no part of that, and neither is what options replaced, of which
+    /// the record knows what was written; what the claim's arms do, ranges and memory are. One that its version could not
+    /// test asks nothing else.
     pub fn asks_as(&self, claim: &Claim, written: &Experiment) -> bool {
         let Some(meant) = written.claims.iter().find(|it| it.id == claim.id) else { return false };
         if claim.not_testable.is_some() || meant.not_testable.is_some() {
@@ -365,13 +367,15 @@ impl Experiment {
             })
     }
 
-    /// Whether all comparisons that it asks a claim under are those of another form of it, as far as no option changes them.
+    /// Whether all comparisons that it asks a claim under are those of another form of it, or parts of them. What options made
+    /// of them is not looked at where the record has them as they were written.
     fn is_asked_under(&self, claim: &Claim, written: &Experiment) -> bool {
         let arms: Option<Vec<&str>> =
             [&claim.arm, &claim.than].into_iter().flatten().map(|it| self.arm_name(it)).collect();
         let Some(arms) = arms else { return true };
         claim.selections().all(|(compare, only)| {
-            let mut asked = self.comparisons.iter().filter(|it| it.asks(compare, only, &arms));
+            let own = if self.written.is_empty() { &self.comparisons } else { &self.written };
+            let mut asked = own.iter().filter(|it| it.asks(compare, only, &arms));
             asked.all(|own| written.comparisons.iter().any(|it| own.is_form_of(it, only)))
         })
     }
@@ -523,7 +527,7 @@ impl Experiment {
 }
 
 impl Compare {
-    fn has(&self, arms: &[&str]) -> bool {
+    pub(crate) fn has(&self, arms: &[&str]) -> bool {
         arms.iter().all(|name| self.arms.iter().any(|it| it.arm.name == **name))
     }
 
@@ -561,12 +565,19 @@ impl Compare {
             && (selected(&other.fill, &only.fill).all(|it| self.fill.contains(it)) || !other.has_filled(only))
     }
 
-    /// Whether no more than options makes it differ from another one, under the conditions that a selection takes.
+    /// Whether it is another one, or a part of it, under the conditions that a selection takes.
     fn is_form_of(&self, other: &Compare, only: &Where) -> bool {
         let ranges = [other.range, other.full_range.or(other.range)];
         (&self.name, self.variant, self.memory) == (&other.name, other.variant, other.memory)
             && ranges.contains(&self.range)
+            && selected(&self.state, &only.state).all(|it| other.state.contains(it))
+            && selected(&self.block, &only.block).all(|it| other.block.contains(it) || other.full_block.contains(it))
             && selected(&self.workload, &only.workload).all(|it| other.workload.contains(it))
+            && selected(&self.consume, &only.consume).all(|it| other.consume.contains(it))
+            && self.threads.iter().all(|it| other.threads.contains(it))
+            // A size where the other one leaves it to the planner is a part of that.
+            && (other.ops.is_empty() || self.ops.iter().all(|it| other.ops.contains(it) || other.full_ops == Some(*it)))
+            && (!self.has_filled(only) || selected(&self.fill, &only.fill).all(|it| other.fill.contains(it)))
             && selected(&self.aligned, &only.aligned).all(|it| other.aligned.contains(it))
             && selected(&self.durability, &only.durability).all(|it| other.durability.contains(it))
             && selected(&self.beside, &only.beside).all(|it| other.beside.contains(it))

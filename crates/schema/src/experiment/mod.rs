@@ -35,6 +35,9 @@ pub struct Experiment {
     pub claims: Vec<Claim>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
+    /// The comparisons as they were written, where options left out or replaced something of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub written: Vec<Compare>,
     /// Ids of claims for which options left out something that the experiment as written asks.
     #[serde(rename = "narrowed", default, skip_serializing_if = "Vec::is_empty")]
     pub filtered_claims: Vec<String>,
@@ -197,6 +200,7 @@ mod tests {
             for form in [made_again(&written), made_again(&full)] {
                 assert_eq!(claims_that_ask_otherwise(&form, &written), [""; 0], "{name}");
                 let mut one = form.clone();
+                one.written = form.comparisons.clone();
                 for compare in &mut one.comparisons {
                     (compare.state, compare.block) = (vec![crate::State::Cold], vec![Bytes(3 << 10)]);
                     (compare.fill, compare.ops, compare.threads) = (vec![Fill::Sequential], vec![7], vec![3]);

@@ -137,6 +137,7 @@ impl Experiment {
             comparisons,
             claims: written.claim.iter().map(|claim| claim.get_ref().clone()).collect(),
             figures: written.figure.iter().map(|figure| figure.get_ref().clone()).collect(),
+            written: Vec::new(),
             filtered_claims: Vec::new(),
         };
         experiment.validate().map_err(|(_, message)| Problem::whole(message))?;

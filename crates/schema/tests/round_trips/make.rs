@@ -53,6 +53,7 @@ use schema::{
         CacheKind, Ceiling, Cell, ColdPass, Confirmation, CpuCache, Device, Ending, Environment, Files, FilledRange,
         FolioOrder, Invalid, LookedAgain, NamedPath, Outcome, ReclaimScheme, Resident, RoundsEnd, Sample, Target,
     },
+    replaced::Replaced,
     saved::{Damaged, History, SavedCell, SavedMachine, SavedRun},
     timeline::{Moment, Passing, Timeline},
     trace::{Exact, Inexact},
@@ -259,7 +260,8 @@ makes! {
         Storage { read_bytes_per_s, read_ops_per_s }
         ConditionId { condition_index, comparison_index }
         CellId { condition, cell }
-        Experiment { name, title, question, source, budget_s, study, comparisons, claims, figures, filtered_claims }
+        Experiment { name, title, question, source, budget_s, study, comparisons, claims, figures, written, filtered_claims }
+        Replaced { measured, written }
         Study { file_bytes, full_file_bytes, needs, budget_s, fill_then }
         Compare {
             name, variant, arms, workload, block, consume, state, threads, descriptor, aligned, range, ops, full_range,
@@ -683,6 +685,7 @@ makes! {
             NoConditionWith { compare, arms },
             NoPair { arms },
             Rounded { saved_bytes, exact_bytes },
+            Replaced { values },
             Scenario,
             ScenarioNotTried,
         }
@@ -726,6 +729,7 @@ makes! {
             CrossesMargin { margin },
             DependsOnFork { forks_of, fast, slow, metric },
             NoRatio,
+            OfPart,
             Partial { partial },
         }
         Ours { One(estimate), Between(ends) }
