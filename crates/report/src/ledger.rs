@@ -46,6 +46,13 @@ pub fn claims(ledger: &Ledger, style: Style) -> String {
                     ),
                     Paint::Unsure,
                 ),
+                Later::Elsewhere => (
+                    format!(
+                        "the later run {run} decided it under conditions for which this one has no answer: {}",
+                        described(verdict, reason)
+                    ),
+                    Paint::Unsure,
+                ),
             };
             page.paragraph(if columns == 0 { 4 } else { columns + 4 }, paint, &text);
         }

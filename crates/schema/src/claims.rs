@@ -41,15 +41,17 @@ pub struct LaterRun {
 pub enum Later {
     /// It could not decide the claim.
     Undecided,
-    /// It decided it in the same way, and measured less than the experiment asks.
+    /// It measured less than the experiment asks, and decided under each of its conditions what the run that counts did.
     #[serde(rename = "narrower-agrees")]
     PartialAgrees,
-    /// It decided what the run that counts left open, and measured less than the experiment asks.
+    /// It measured less, and decided under some of them what the run that counts left open there.
     #[serde(rename = "narrower-decides")]
     PartialDecides,
-    /// It decided it otherwise, and measured less than the experiment asks.
+    /// It measured less, and decided it otherwise under a condition that both have.
     #[serde(rename = "narrower-contradicts")]
     PartialContradicts,
+    /// It decided it under conditions for which the run that counts has no answer, and contradicts it under no other.
+    Elsewhere,
 }
 
 /// Claims study by study, and studies that were never run, with their titles.

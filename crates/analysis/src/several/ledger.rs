@@ -8,10 +8,11 @@ use schema::{
     Experiment, Record,
     claims::{Later, LaterRun, Ledger, LedgerEntry},
     experiment::Claim,
-    findings::{ClaimFinding, ClaimVerdict},
+    findings::{CellFinding, ClaimFinding, ClaimMeasured, ClaimVerdict},
     machine::MadeOn,
 };
 
+use super::runs::AskedUnder;
 use crate::{claims, verdict::LEAST_PAIRS};
 
 /// What the runs so far said of claims.
@@ -27,7 +28,28 @@ pub struct Claims {
 struct Entered {
     rank: Rank,
     asked: Asked,
+    rows: Vec<Row>,
     entry: LedgerEntry,
+}
+
+/// What a claim has its verdict from: a condition, and the one that it is held against.
+#[derive(Debug)]
+struct Row {
+    under: Vec<AskedUnder>,
+    verdict: ClaimVerdict,
+}
+
+impl Row {
+    fn of(record: &Record, cells: &[CellFinding], measured: &ClaimMeasured) -> Row {
+        let sides = [Some(measured.id.cell), measured.against_cell].into_iter().flatten();
+        let under = sides.filter_map(|side| cells.iter().find(|it| it.id.cell == side));
+        Row { under: under.map(|it| AskedUnder::of(record, it)).collect(), verdict: measured.verdict }
+    }
+
+    /// Whatever the two are called: labels depend on which other conditions a run has.
+    fn is_under_those_of(&self, other: &Row) -> bool {
+        self.under.len() == other.under.len() && self.under.iter().zip(&other.under).all(|(a, b)| a.is_as(b))
+    }
 }
 
 /// A claim of a run. Options change what is measured of a claim, and not the claim.
@@ -119,7 +141,7 @@ impl Claims {
         let experiment = &record.experiment;
         let asked: Vec<Asked> = experiment.claims.iter().map(|it| self.asked(experiment, it)).collect();
         let decided = |claim: &Asked| {
-            self.entries.iter().any(|Entered { rank, asked, entry }| {
+            self.entries.iter().any(|Entered { rank, asked, entry, .. }| {
                 is_same(asked, claim)
                     && entry.made_on.machine() == answers_for.machine()
                     && rank.standing == Standing::Decisive
@@ -130,12 +152,15 @@ impl Claims {
         if asked.iter().all(decided) {
             return;
         }
-        for (mut claim, asked) in crate::analyze(record).claims.into_iter().zip(asked) {
+        let findings = crate::analyze(record);
+        for (mut claim, asked) in findings.claims.into_iter().zip(asked) {
             if !self.asks_all(experiment, &asked) {
                 claims::of_part(&mut claim);
             }
             let standing = standing(&claim, record.partial.is_some());
             let rank = Rank { standing, started: record.started.clone() };
+            let decide = claim.measured.iter().filter(|it| it.decides);
+            let rows = decide.map(|it| Row::of(record, &findings.cells, it)).collect();
             let entry = LedgerEntry {
                 claim,
                 title: experiment.title.clone(),
@@ -146,7 +171,7 @@ impl Claims {
                 kernel: record.environment.kernel.clone(),
                 later: None,
             };
-            self.entries.push(Entered { rank, asked, entry });
+            self.entries.push(Entered { rank, asked, rows, entry });
         }
     }
 
@@ -198,36 +223,38 @@ fn is_same(one: &Asked, other: &Asked) -> bool {
         && (one.of == Of::Study || (&one.title, &one.claim) == (&other.title, &other.claim))
 }
 
-/// Whether a part found under each of its conditions what the whole found there; or, of one that the whole calls otherwise, what it
-/// found somewhere.
-fn agrees(part: &ClaimFinding, whole: &ClaimFinding) -> bool {
-    let decided = |of: &ClaimFinding| -> Vec<(String, ClaimVerdict)> {
-        let rows = of.measured.iter().filter(|it| it.decides && it.verdict.is_decided());
-        rows.map(|it| (it.condition.clone(), it.verdict)).collect()
+/// What a part that decided something says of a whole: by the conditions that both have, each for itself.
+fn of_part(part: &[Row], whole: &[Row]) -> Later {
+    let decided = part.iter().filter(|it| it.verdict.is_decided());
+    let beside = decided.map(|it| (it.verdict, whole.iter().find(|there| it.is_under_those_of(there))));
+    let pairs: Vec<(ClaimVerdict, Option<ClaimVerdict>)> =
+        beside.map(|(verdict, there)| (verdict, there.map(|it| it.verdict))).collect();
+    let contradicts = |pair: &(ClaimVerdict, Option<ClaimVerdict>)| match pair.1 {
+        Some(there) => there.is_decided() && there != pair.0,
+        None => false,
     };
-    let whole = decided(whole);
-    decided(part).into_iter().all(|(condition, verdict)| match whole.iter().find(|it| it.0 == condition) {
-        Some(there) => there.1 == verdict,
-        None => whole.iter().any(|it| it.1 == verdict),
-    })
+    match () {
+        () if pairs.iter().any(contradicts) => Later::PartialContradicts,
+        () if pairs.iter().any(|(_, there)| there.is_none()) => Later::Elsewhere,
+        () if pairs.iter().all(|(verdict, there)| *there == Some(*verdict)) => Later::PartialAgrees,
+        () => Later::PartialDecides,
+    }
 }
 
 /// The answer of a claim that counts, with what must be known of a later one: that it contradicts, or else the newest.
 fn counted(mut answers: Vec<Entered>) -> Option<LedgerEntry> {
     answers.sort_by(|a, b| a.rank.cmp(&b.rank));
-    let counts = answers.pop()?.entry;
-    let later =
-        answers.into_iter().filter(|it| it.entry.when > counts.when).map(|Entered { rank, entry: it, .. }| {
-            let why = match (counts.claim.verdict, it.claim.verdict) {
+    let Entered { rows: whole, entry: counts, .. } = answers.pop()?;
+    let later = answers.into_iter().filter(|it| it.entry.when > counts.when).map(
+        |Entered { rank, rows, entry: it, .. }| {
+            let why = match it.claim.verdict {
                 _ if rank.standing < Standing::Partial => Later::Undecided,
-                (_, ClaimVerdict::Undecided) => Later::Undecided,
-                (ClaimVerdict::Undecided, _) => Later::PartialDecides,
-                (whole, part) if part == whole => Later::PartialAgrees,
-                _ if agrees(&it.claim, &counts.claim) => Later::PartialAgrees,
-                _ => Later::PartialContradicts,
+                ClaimVerdict::Undecided => Later::Undecided,
+                _ => of_part(&rows, &whole),
             };
             LaterRun { run: it.run, when: it.when, verdict: it.claim.verdict, reasons: it.claim.reasons, why }
-        });
+        },
+    );
     let later = later.max_by_key(|it| (it.why == Later::PartialContradicts, it.when.clone()));
     Some(LedgerEntry { later, ..counts })
 }

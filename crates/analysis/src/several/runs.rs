@@ -4,9 +4,9 @@
 use std::{cmp::Reverse, collections::BTreeMap, fmt::Display};
 
 use schema::{
-    Findings, Record, State, Workload,
+    Condition, Findings, Record, State, Workload,
     across::{Differs, Fact, FactSays, NotComparable, PassSize, RunComparison, SharedAnswer, SharedCell},
-    experiment::Compare,
+    experiment::{Compare, SizeAsked, Variant},
     fields::{self, Role},
     findings::{CellFinding, Estimate, Status, Verdict},
     protocol::Tally,
@@ -70,11 +70,12 @@ pub(crate) fn pair_up<'a>(first: (&'a Record, &'a Findings), second: (&'a Record
     let entered = |it: &'a Findings| it.cells.iter().filter(|cell| !cell.control).collect::<Vec<&CellFinding>>();
     let (ours, theirs) = (entered(first.1), entered(second.1));
     let mut candidates: Vec<(u32, usize, usize)> = Vec::new();
+    let asked_theirs: Vec<AskedUnder> = theirs.iter().map(|it| AskedUnder::of(second.0, it)).collect();
     for (a, one) in ours.iter().enumerate() {
-        let of_one = compare_of(first.0, one);
+        let (of_one, asked) = (compare_of(first.0, one), AskedUnder::of(first.0, one));
         for (b, other) in theirs.iter().enumerate() {
             let of_other = compare_of(second.0, other);
-            if asks_the_same((one, of_one), (other, of_other)) {
+            if one.arm.name == other.arm.name && asked.is_as(&asked_theirs[b]) {
                 candidates.push((likeness((one, of_one), (other, of_other)), a, b));
             }
         }
@@ -104,18 +105,33 @@ fn compare_of<'a>(record: &'a Record, cell: &CellFinding) -> Option<&'a Compare>
 
 type Side<'a> = (&'a CellFinding, Option<&'a Compare>);
 
-/// How large a pass was made is the planner's choice, unless it was written down; other files and memory are the same
-/// question (`Role::Subject`).
-fn asks_the_same((a, of_a): Side, (b, of_b): Side) -> bool {
-    let variant = |compare: Option<&Compare>| compare.and_then(|it| it.variant);
-    let size = |of: &CellFinding, compare: Option<&Compare>| {
-        compare.map(|it| it.size_asked_of(&of.condition, &of.arm.name)).unwrap_or_default()
-    };
-    a.arm.name == b.arm.name
-        && variant(of_a) == variant(of_b)
-        && size(a, of_a) == size(b, of_b)
-        && fields::agree(Role::Asked, &a.condition, &b.condition)
-        && fields::agree(Role::Asked, a.does(), b.does())
+/// What a cell is asked under. How large a pass was made is the planner's choice, unless it was written down; other files and
+/// memory are the same question (`Role::Subject`).
+#[derive(Debug)]
+pub(super) struct AskedUnder {
+    variant: Option<Variant>,
+    size: SizeAsked,
+    condition: Condition,
+    /// What its arm does.
+    does: Condition,
+}
+
+impl AskedUnder {
+    pub(super) fn of(record: &Record, cell: &CellFinding) -> AskedUnder {
+        let compare = compare_of(record, cell);
+        AskedUnder {
+            variant: compare.and_then(|it| it.variant),
+            size: compare.map(|it| it.size_asked_of(&cell.condition, &cell.arm.name)).unwrap_or_default(),
+            condition: cell.condition.clone(),
+            does: cell.does().clone(),
+        }
+    }
+
+    pub(super) fn is_as(&self, other: &AskedUnder) -> bool {
+        (self.variant, self.size) == (other.variant, other.size)
+            && fields::agree(Role::Asked, &self.condition, &other.condition)
+            && fields::agree(Role::Asked, &self.does, &other.does)
+    }
 }
 
 /// Of several that ask the same, which one is meant: the things that count most come first.

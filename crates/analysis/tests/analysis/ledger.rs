@@ -257,6 +257,65 @@ fn a_part_that_finds_what_the_whole_found_there_contradicts_nothing() {
     }
 }
 
+/// A run with these numbers of threads, each with its verdict.
+fn run_of_threads(day: u32, threads: &[(u32, ClaimVerdict)]) -> Record {
+    let blocks = ["\"64 KiB\"", "\"64 KiB\", \"16 KiB\""][threads.len() - 1];
+    let mut run = run_of_each(day, &format!("[{blocks}]"), |it| threads[it].1);
+    let compare = &mut run.experiment.comparisons[0];
+    compare.threads = threads.iter().map(|it| it.0).collect();
+    compare.block.truncate(1);
+    for (condition, (threads, _)) in run.conditions.iter_mut().zip(threads) {
+        (condition.threads, condition.block_bytes) = (*threads, 64 << 10);
+    }
+    run
+}
+
+#[test]
+fn a_later_run_is_held_against_the_one_that_counts_by_what_both_asked_and_not_by_what_that_is_called() {
+    let whole = || run_of_threads(1, &[(1, Holds), (2, Reversed)]);
+    let part = |threads: u32, verdict: ClaimVerdict| {
+        let mut part = run_of_threads(2, &[(threads, verdict)]);
+        part.experiment.note_filtered(&whole().experiment);
+        part
+    };
+    for (threads, verdict, why) in [
+        (1, Holds, Later::PartialAgrees),
+        (1, Reversed, Later::PartialContradicts),
+        (2, Reversed, Later::PartialAgrees),
+        (2, Holds, Later::PartialContradicts),
+    ] {
+        let runs = [whole(), part(threads, verdict)];
+        check(&runs, Mixed, 1, Some(2));
+        assert_eq!(why_later(&runs), Some(why), "{threads} {verdict:?}");
+    }
+}
+
+#[test]
+fn a_later_run_that_shares_no_condition_with_the_one_that_counts_neither_agrees_nor_contradicts() {
+    let whole = || run_of(1, "[\"64 KiB\", \"16 KiB\"]", Holds);
+    for (blocks, why) in [("[\"4 KiB\"]", Later::Elsewhere), ("[\"64 KiB\", \"4 KiB\"]", Later::Elsewhere)] {
+        for verdict in [Holds, Reversed] {
+            // As records have it that do not say what options replaced.
+            let mut later = run_of(2, blocks, verdict);
+            later.experiment.filtered_claims = vec!["it".into()];
+            let runs = [whole(), later];
+            check(&runs, Holds, 1, Some(2));
+            let why = if verdict == Reversed && blocks.contains("64") { Later::PartialContradicts } else { why };
+            assert_eq!(why_later(&runs), Some(why), "{blocks} {verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn a_later_run_decides_what_the_one_that_counts_left_open_under_one_condition() {
+    let whole = run_of_each(1, "[\"64 KiB\", \"16 KiB\", \"4 KiB\"]", |it| [Holds, Undecided, Holds][it]);
+    let mut part = run_of(2, "[\"16 KiB\"]", Reversed);
+    part.experiment.note_filtered(&whole.experiment);
+    let runs = [whole, part];
+    check(&runs, Holds, 1, Some(2));
+    assert_eq!(why_later(&runs), Some(Later::PartialDecides));
+}
+
 #[test]
 fn a_run_of_some_sizes_of_the_job_or_of_other_ones_replaces_none_of_all() {
     let of = |day: u32, ops: &str, mmap: f64| {

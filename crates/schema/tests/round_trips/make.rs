@@ -800,7 +800,7 @@ makes! {
         Trait { Block { bytes }, State(state), Arm(arm), TooHigh, TooLow, Workload(workload) }
         Lean { TooShort, TooLong }
         NotCounted { Calibrated, Repeated }
-        Later { Undecided, PartialAgrees, PartialDecides, PartialContradicts }
+        Later { Undecided, PartialAgrees, PartialDecides, PartialContradicts, Elsewhere }
         Ending { Interrupted, TargetChanged, BudgetSpent }
         RoundsEnd { Precise, Most, Asked, Budget }
         Invalid { FoliosChanged { fill, share }, Seen(reason) }
