@@ -153,8 +153,12 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         let runtime = [joined(it.runtime.keys().collect()), joined(it.runtime.values().collect())];
         let place = [format!("in {}", it.target), on(&it.on.made_on()), occurrence];
         // Checksums say nothing to a reader; where the file had changed, the run in which that was seen does.
-        let bytes =
-            if it.checksums.is_empty() { String::new() } else { format!("the bytes of run {}", shell::short(&it.run)) };
+        let what = if it.under.is_of_commands() { "output" } else { "bytes" };
+        let bytes = if it.checksums.is_empty() {
+            String::new()
+        } else {
+            format!("the {what} of run {}", shell::short(&it.run))
+        };
         let further = it.comparison.iter().cloned().chain(command).chain([asked(&it.asked), found]).chain(runtime);
         further.chain(place).chain([bytes]).collect()
     };

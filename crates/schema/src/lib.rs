@@ -53,6 +53,7 @@ pub mod trace;
 pub mod unit_cost;
 pub mod units;
 pub mod warning;
+pub mod work;
 
 pub use arm::Arm;
 pub use condition::{Beside, Condition, Consume, Descriptor, Durability, Layout, State, Workload};

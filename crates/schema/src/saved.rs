@@ -12,6 +12,7 @@ use crate::{
     fields::{self, Filter, Role},
     machine::{MadeOn, Origin, Whose},
     record::Resident,
+    work::Work,
 };
 
 /// What there is, newest first.
@@ -117,7 +118,10 @@ pub struct SavedCell {
     /// What the runtime of the arm was, by what it calls itself (`python 3.11.7`), with its `vm`. Empty where it is native.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub runtime: BTreeMap<String, String>,
-    /// Of ascending reads of files that are not faultline's own: the checksum of each window, by where it begins.
+    /// What a pass delivers of each block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_block: Option<f64>,
+    /// As `Work::checksums`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub checksums: BTreeMap<u64, String>,
 }
@@ -140,9 +144,12 @@ impl SavedCell {
             asked: self.asked,
             found: self.found,
             runtime: &self.runtime,
-            checksums: &self.checksums,
             under: &self.under,
-            own: self.own_condition.as_ref().unwrap_or(&self.under),
+            work: Work {
+                does: self.own_condition.as_ref().unwrap_or(&self.under),
+                bytes_per_block: self.bytes_per_block,
+                checksums: &self.checksums,
+            },
         }
     }
 }
@@ -159,18 +166,8 @@ pub struct Series<'a> {
     /// As `SavedCell::found`.
     pub found: Option<Resident>,
     pub runtime: &'a BTreeMap<String, String>,
-    pub checksums: &'a BTreeMap<u64, String>,
     pub under: &'a Condition,
-    /// What the arm does.
-    pub own: &'a Condition,
-}
-
-impl Series<'_> {
-    /// Whether no window is known to have had other bytes. Passes of two sizes read other ones in any case.
-    fn may_have_read_the_same(&self, other: &Series) -> bool {
-        let has_changed = |(at, sum): (&u64, &String)| other.checksums.get(at).is_some_and(|it| it != sum);
-        !fields::agree(Role::Size, self.own, other.own) || !self.checksums.iter().any(has_changed)
-    }
+    pub work: Work<'a>,
 }
 
 impl PartialEq for Series<'_> {
@@ -180,10 +177,10 @@ impl PartialEq for Series<'_> {
         };
         (self.arm, &self.command, self.runtime, self.target, self.comparison, self.asked)
             == (other.arm, &other.command, other.runtime, other.target, other.comparison, other.asked)
-            && self.may_have_read_the_same(other)
+            && self.work.other(&other.work).is_none()
             && self.found.zip(other.found).is_none_or(|(a, b)| a.is_like(&b))
             && agree(self.under, other.under)
-            && agree(self.own, other.own)
+            && agree(self.work.does, other.work.does)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::{cmp::Reverse, collections::BTreeMap, fmt::Display};
 
 use schema::{
-    Condition, Findings, Record, State, Workload,
+    Condition, Findings, Record, State,
     across::{Differs, Fact, FactSays, NotComparable, PassSize, RunComparison, SharedAnswer, SharedCell},
     experiment::{Compare, SizeAsked, Variant},
     fields::{self, Role},
@@ -12,6 +12,7 @@ use schema::{
     protocol::Tally,
     reason::Reason,
     record::{Files, Outcome, Reading, Sample},
+    work::{OtherWork, Work},
 };
 
 use crate::{compare::throttle, stats::ratio_of_medians, verdict::verdict};
@@ -244,47 +245,39 @@ fn other_start(cell: &CellFinding, [first, second]: [&Findings; 2]) -> Option<No
 /// A cell whose passes did as much with each block as those of the other run, and found the same bytes: what their tallies say
 /// otherwise.
 fn other_work(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -> Option<NotComparable> {
-    /// Random blocks at the end of a file are cut off there, in one run more often than in another.
-    const ALIKE: f64 = 0.01;
     let arm = first.1.arm.name.clone();
-    let [first_passes, second_passes] = [first, second].map(|(record, cell)| valid_passes(record, cell));
-    let [a, b] = [&first_passes, &second_passes].map(|it| it.iter().map(|(_, tally)| *tally).collect::<Vec<&Tally>>());
-    let per_op = |all: &[&Tally]| {
-        let (bytes, ops) =
-            all.iter().fold((0.0, 0.0), |(bytes, ops), it| (bytes + it.bytes as f64, ops + it.ops as f64));
-        bytes / ops
-    };
-    let does = [first.1.does(), second.1.does()];
-    let is_as_large = fields::agree(Role::Size, does[0], does[1]);
-    // Of passes of two sizes, the block that the end of the range cuts off is a larger part of the smaller one; and accesses of
-    // a trace have a size each.
-    let cut_off = does.iter().filter(|_| !is_as_large).map(|it| match it.trace {
-        Some(_) => 1.0,
-        None => it.block_bytes as f64 / it.range.bytes.max(1) as f64,
-    });
-    let alike = ALIKE + cut_off.fold(0.0, f64::max);
-    let (ours, theirs) = (per_op(&a), per_op(&b));
-    if (ours - theirs).abs() > alike * ours.max(theirs) {
-        return Some(NotComparable::Consumed { arm, bytes_per_block: [ours, theirs] });
-    }
-    let workload = does[0].workload;
-    // Files of faultline's own hold random bytes, of another seed other ones.
-    let of_faultline = first.0.target.made_here && second.0.target.made_here;
-    let is_ignored = first.1.arm.ignores_output() || second.1.arm.ignores_output();
-    // Passes of two sizes find other bytes.
-    if of_faultline || is_ignored || !is_as_large {
-        return None;
-    }
-    let [ours, theirs] = [first, second].map(|(record, cell)| checksums_of(record, cell));
-    let differs = |(window, ours): (&Option<u64>, &Option<&'_ str>)| {
-        let (ours, theirs) = ((*ours)?, (*theirs.get(window)?)?);
-        // Of what commands printed, older versions have another kind of sum.
-        (ours != theirs && ours.len() == theirs.len()).then(|| [ours.to_string(), theirs.to_string()])
-    };
-    ours.iter().find_map(differs).map(|checksums| match workload {
-        Workload::Command => NotComparable::Output { arm },
-        _ => NotComparable::Bytes { arm, checksums },
+    let [ours, theirs] = [first, second].map(|(record, cell)| Did::of(record, cell));
+    Some(match ours.work(first.1.does()).other(&theirs.work(second.1.does()))? {
+        OtherWork::BytesPerBlock(bytes_per_block) => NotComparable::Consumed { arm, bytes_per_block },
+        OtherWork::Checksums(_) if first.1.does().is_of_commands() => NotComparable::Output { arm },
+        OtherWork::Checksums(checksums) => NotComparable::Bytes { arm, checksums },
     })
+}
+
+/// What the tallies of a cell say of its passes, as `Work` has it.
+pub(super) struct Did {
+    bytes_per_block: Option<f64>,
+    checksums: BTreeMap<u64, String>,
+}
+
+impl Did {
+    pub(super) fn of(record: &Record, cell: &CellFinding) -> Did {
+        let passes = valid_passes(record, cell);
+        let (bytes, ops) = passes
+            .iter()
+            .fold((0.0, 0.0), |(bytes, ops), (_, tally)| (bytes + tally.bytes as f64, ops + tally.ops as f64));
+        let begin = |window: Option<u64>| window.unwrap_or(cell.does().range.offset);
+        let is_known = !record.target.made_here && !cell.arm.ignores_output();
+        let checksums = checksums_of(&passes, cell).into_iter().filter(|_| is_known);
+        Did {
+            bytes_per_block: (ops > 0.0).then(|| bytes / ops),
+            checksums: checksums.filter_map(|(window, sum)| Some((begin(window), sum?.to_string()))).collect(),
+        }
+    }
+
+    pub(super) fn work<'a>(&'a self, does: &'a Condition) -> Work<'a> {
+        Work { does, bytes_per_block: self.bytes_per_block, checksums: &self.checksums }
+    }
 }
 
 /// Where the window of each began, if it moved, and what was done.
@@ -298,12 +291,12 @@ fn valid_passes<'a>(record: &'a Record, cell: &CellFinding) -> Vec<(Option<u64>,
 
 /// Of each window of ascending reads, what all passes over it found; `None` where they did not find the same. Random offsets
 /// are of a seed.
-pub(super) fn checksums_of<'a>(record: &'a Record, cell: &CellFinding) -> BTreeMap<Option<u64>, Option<&'a str>> {
+fn checksums_of<'a>(passes: &[(Option<u64>, &'a Tally)], cell: &CellFinding) -> BTreeMap<Option<u64>, Option<&'a str>> {
     let mut all: BTreeMap<Option<u64>, Option<&str>> = BTreeMap::new();
     let workload = cell.does().workload;
     if workload.is_ascending() && !workload.writes() {
-        for (window, tally) in valid_passes(record, cell) {
-            let found = all.entry(window).or_insert(Some(&tally.checksum));
+        for (window, tally) in passes {
+            let found = all.entry(*window).or_insert(Some(&tally.checksum));
             *found = found.filter(|it| *it == tally.checksum);
         }
     }

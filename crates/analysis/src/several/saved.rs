@@ -11,7 +11,7 @@ use schema::{
     saved::{SavedCell, SavedMachine, Series},
 };
 
-use super::runs;
+use super::runs::Did;
 
 /// The measured cells, with the key by which cells of two runs are recognised as the same. `run`, `started` and
 /// what names the machine are the index's.
@@ -48,7 +48,8 @@ pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
             asked: own.asked,
             found: own.found,
             runtime: own.runtime.clone(),
-            checksums: own.checksums.clone(),
+            bytes_per_block: own.work.bytes_per_block,
+            checksums: own.work.checksums.clone(),
         })
     });
     numbered.collect()
@@ -70,7 +71,7 @@ fn target(record: &Record) -> String {
 /// What a cell was measured with and on, as far as neither its arm nor its condition says it.
 struct Facts {
     runtime: BTreeMap<String, String>,
-    checksums: BTreeMap<u64, String>,
+    did: Did,
 }
 
 impl Facts {
@@ -79,12 +80,7 @@ impl Facts {
         let is_its = |name: &str| name.split_whitespace().next() == Some(cell.arm.runtime.as_str());
         let of_runtime = record.runtimes.iter().filter(|(name, _)| is_its(name));
         let runtime = of_runtime.map(|(name, facts)| (name.clone(), facts.get("vm").cloned().unwrap_or_default()));
-        // Those of commands are of what they printed.
-        let is_known = !record.target.made_here && !cell.does().is_of_commands();
-        let begin = |window: Option<u64>| window.unwrap_or(cell.does().range.offset);
-        let checksums = runs::checksums_of(record, cell).into_iter().filter(|_| is_known);
-        let checksums = checksums.filter_map(|(window, sum)| Some((begin(window), sum?.to_string())));
-        Facts { runtime: runtime.collect(), checksums: checksums.collect() }
+        Facts { runtime: runtime.collect(), did: Did::of(record, cell) }
     }
 }
 
@@ -106,8 +102,7 @@ fn of_cell<'a>(
         asked: compare.map_or_else(SizeAsked::default, |it| it.size_asked_of(&cell.condition, &cell.arm.name)),
         found: found.filter(|_| cell.does().state == State::AsFound),
         runtime: &facts.runtime,
-        checksums: &facts.checksums,
         under: &cell.condition,
-        own: cell.own_condition.as_ref().unwrap_or(&cell.condition),
+        work: facts.did.work(cell.does()),
     }
 }

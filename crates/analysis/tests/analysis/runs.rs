@@ -259,13 +259,39 @@ fn other_bytes_in_the_same_windows_are_another_series() {
     assert!(continues(&own.record, &changed(&own)), "faultline's own bytes are of a seed");
     let random = Lab::duel(random("4 KiB", State::Cached), ("read", 8_000.0), ("mmap", 5_000.0));
     assert!(continues(&random.record, &changed(&random)), "offsets are of a seed");
-    let printed = command("grep x f");
-    let mut another = printed.clone();
-    for sample in &mut another.samples {
-        let Outcome::Ok { tally, .. } = &mut sample.outcome else { unreachable!() };
-        tally.checksum = "xxh3-0000000000000bad".into();
+    let mut half = with_tallies(&random, |_, tally| tally.bytes /= 2);
+    assert!(!continues(&random.record, &half), "they consumed less of each block, as `compare` says");
+    half.id = "half".into();
+    assert!(matches!(across(&random.record, &half).not_comparable[..], [NotComparable::Consumed { .. }, ..]));
+}
+
+#[test]
+fn a_command_that_prints_something_else_is_another_series_as_runs_of_it_are_not_comparable() {
+    let of = |id: &str, checksums: [&str; 2]| {
+        let mut record = command("grep x f");
+        (record.id, record.target.made_here) = (id.into(), false);
+        for (at, sample) in record.samples.iter_mut().enumerate() {
+            let Outcome::Ok { tally, .. } = &mut sample.outcome else { unreachable!() };
+            tally.checksum = checksums[at % 2].into();
+        }
+        record
+    };
+    const OLD: &str = "0000000000000bad";
+    let (one, other, new) = ("xxh3-0000000000000001", "xxh3-0000000000000002", "xxh3-0000000000000003");
+    let first = of("first", [one; 2]);
+    let mut ignored = of("ignored", [other; 2]);
+    ignored.cells[0].arm.options.insert("output".into(), Setting::Word("ignored".into()));
+    for (second, did_the_same) in [
+        (of("same", [one; 2]), true),
+        (of("other", [other; 2]), false),
+        (of("older", [OLD; 2]), true),
+        (of("changing", [other, new]), true),
+        (ignored, true),
+    ] {
+        let continues = analysis::saved_cells(&first)[0].continues(&analysis::saved_cells(&second)[0]);
+        assert_eq!(continues, did_the_same, "{}", second.id);
+        assert_eq!(across(&first, &second).not_comparable.is_empty(), did_the_same, "{}", second.id);
     }
-    assert!(continues(&printed, &another), "of a command it is what it printed");
 }
 
 #[test]

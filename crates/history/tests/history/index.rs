@@ -39,6 +39,7 @@ fn one_cell(record: &Record) -> Vec<SavedCell> {
         asked: Default::default(),
         found: None,
         runtime: Default::default(),
+        bytes_per_block: None,
         checksums: Default::default(),
     }]
 }

@@ -118,6 +118,7 @@ fn over_time(text: &str) -> History {
         asked: Default::default(),
         found: None,
         runtime: Default::default(),
+        bytes_per_block: None,
         checksums: Default::default(),
     };
     History {

@@ -476,7 +476,7 @@ makes! {
         }
         SavedCell {
             run, started, partial, on, arm, command, workload, consume, state, block_bytes, condition, ns_per_op, under, own_condition,
-            target, comparison, occurrence, asked, found, runtime, checksums,
+            target, comparison, occurrence, asked, found, runtime, bytes_per_block, checksums,
         }
         SavedMachine { machine, key, hardware, origin }
         SizeAsked { range, ops }
