@@ -83,14 +83,17 @@ fn heading(page: &mut Page, entry: &LedgerEntry, goes_on: bool) {
             page.paragraph(2, Paint::Unsure, "not the built-in study of this name: these claims ask something else");
         }
     }
-    let LedgerEntry { when, made_on, kernel, run, .. } = entry;
+    let LedgerEntry { when, made_on, kernel, target, file_system, run, .. } = entry;
     let machine = saved::machine(made_on);
     page.item(
         2,
         6,
         "run",
         Paint::Quiet,
-        &format!("{when} on {machine}, Linux {kernel} ({})", shell::command("report", shell::short(run))),
+        &format!(
+            "{when} on {machine}, Linux {kernel}, {target} on {file_system} ({})",
+            shell::command("report", shell::short(run))
+        ),
     );
 }
 
@@ -121,6 +124,8 @@ pub fn claims_json(ledger: &Ledger) -> String {
             ("when", &entry.when),
             ("host", host),
             ("kernel", &entry.kernel),
+            ("target", &entry.target),
+            ("file_system", &entry.file_system),
         ] {
             value[key] = text.clone().into();
         }

@@ -1,7 +1,7 @@
 //! The saved runs as a list, and cells of them over time.
 
 use schema::{
-    Condition, Labels,
+    Bytes, Condition, Labels,
     experiment::SizeAsked,
     fields::{self, Field, Role},
     machine::{MadeOn, Origin, Whose},
@@ -151,7 +151,11 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         let found = it.found.map_or(String::new(), |it| in_page_cache(it.share()));
         let joined = |words: Vec<&String>| words.into_iter().cloned().collect::<Vec<String>>().join(", ");
         let runtime = [joined(it.runtime.keys().collect()), joined(it.runtime.values().collect())];
-        let place = [format!("in {}", it.target), on(&it.on.made_on()), occurrence];
+        let disk = it.place.device.as_ref().map_or_else(String::new, |it| format!("device {it}"));
+        let window = it.place.read_ahead_bytes.map(|it| format!("read-ahead of {}", Bytes(it)));
+        let lies_on = [format!("on {}", it.place.file_system), disk, window.unwrap_or_default()];
+        let place = [format!("in {}", it.target)].into_iter().chain(lies_on);
+        let machine = [on(&it.on.made_on()), occurrence];
         // Checksums say nothing to a reader; where the file had changed, the run in which that was seen does.
         let what = if it.under.is_of_commands() { "output" } else { "bytes" };
         let bytes = if it.checksums.is_empty() {
@@ -160,7 +164,7 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
             format!("the {what} of run {}", shell::short(&it.run))
         };
         let further = it.comparison.iter().cloned().chain(command).chain([asked(&it.asked), found]).chain(runtime);
-        further.chain(place).chain([bytes]).collect()
+        further.chain(place).chain(machine).chain([bytes]).collect()
     };
     // Each stands beneath its arm: only those of one arm must be distinguished.
     let label = |of: &[&SavedCell]| {

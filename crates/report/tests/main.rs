@@ -678,6 +678,8 @@ fn ledger() -> Ledger {
         when: "2026-11-20T22:51:04Z".into(),
         made_on: MadeOn { origin: Origin::Own, host: "lab".into(), identity: None },
         kernel: "6.18.5".into(),
+        target: "a test file in /dev/shm".into(),
+        file_system: "tmpfs".into(),
         later: None,
     });
     let never = ("dillon-2001".to_string(), "Sequential sum of a file, read against mmap (Dillon, 2001)".to_string());

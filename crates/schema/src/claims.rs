@@ -21,6 +21,9 @@ pub struct LedgerEntry {
     pub when: String,
     pub made_on: MadeOn,
     pub kernel: String,
+    /// What was measured, as lists of runs show it, and the file system that it lay on.
+    pub target: String,
+    pub file_system: String,
     /// The newest later run that does not count, if there is one; of those, one that contradicts before all others.
     pub later: Option<LaterRun>,
 }

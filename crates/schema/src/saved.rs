@@ -11,7 +11,7 @@ use crate::{
     experiment::SizeAsked,
     fields::{self, Filter, Role},
     machine::{MadeOn, Origin, Whose},
-    record::Resident,
+    record::{Resident, Target},
     work::Work,
 };
 
@@ -76,6 +76,28 @@ pub struct SavedRun {
     pub samples: u64,
 }
 
+/// What a file lies on: under one path there may be another file system tomorrow.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    pub file_system: String,
+    /// Kernel name of the whole disk, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead_bytes: Option<u64>,
+}
+
+impl Place {
+    pub fn of(target: &Target) -> Place {
+        let device = target.device.value();
+        Place {
+            file_system: target.file_system.clone(),
+            device: device.map(|it| it.name.clone()),
+            read_ahead_bytes: device.and_then(|it| it.read_ahead_bytes.value().copied()),
+        }
+    }
+}
+
 /// One cell in one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SavedCell {
@@ -104,6 +126,9 @@ pub struct SavedCell {
     pub own_condition: Option<Condition>,
     /// The file; of one that faultline made, the folder.
     pub target: String,
+    /// What that lay on.
+    #[serde(default)]
+    pub place: Place,
     /// Name and variant of the comparison; empty where it has none.
     pub comparison: [String; 2],
     /// Which one it is of several of its run that agree in all of this.
@@ -140,6 +165,7 @@ impl SavedCell {
             arm: &self.arm,
             command: self.command.clone(),
             target: &self.target,
+            place: self.place.clone(),
             comparison: [name, variant],
             asked: self.asked,
             found: self.found,
@@ -160,6 +186,7 @@ pub struct Series<'a> {
     pub arm: &'a str,
     pub command: Options,
     pub target: &'a str,
+    pub place: Place,
     /// Name and variant.
     pub comparison: [&'a str; 2],
     pub asked: SizeAsked,
@@ -175,8 +202,8 @@ impl PartialEq for Series<'_> {
         let agree = |a: &Condition, b: &Condition| {
             fields::agree(Role::Asked, a, b) && fields::other_subject(a, b, self.asked.range).is_empty()
         };
-        (self.arm, &self.command, self.runtime, self.target, self.comparison, self.asked)
-            == (other.arm, &other.command, other.runtime, other.target, other.comparison, other.asked)
+        (self.arm, &self.command, self.runtime, self.target, &self.place, self.comparison, self.asked)
+            == (other.arm, &other.command, other.runtime, other.target, &other.place, other.comparison, other.asked)
             && self.work.other(&other.work).is_none()
             && self.found.zip(other.found).is_none_or(|(a, b)| a.is_like(&b))
             && agree(self.under, other.under)

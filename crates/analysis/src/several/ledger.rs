@@ -169,6 +169,8 @@ impl Claims {
                 when: record.started.clone(),
                 made_on: answers_for.clone(),
                 kernel: record.environment.kernel.clone(),
+                target: record.target.described(),
+                file_system: record.target.file_system.clone(),
                 later: None,
             };
             self.entries.push(Entered { rank, asked, rows, entry });

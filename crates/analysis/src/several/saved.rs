@@ -8,7 +8,7 @@ use schema::{
     findings::{CellFinding, Status},
     machine::Origin,
     record::{Files, Resident},
-    saved::{SavedCell, SavedMachine, Series},
+    saved::{Place, SavedCell, SavedMachine, Series},
 };
 
 use super::runs::Did;
@@ -43,6 +43,7 @@ pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
             under: cell.condition.clone(),
             own_condition: cell.own_condition.clone(),
             target: target.to_string(),
+            place: own.place.clone(),
             comparison: own.comparison.map(String::from),
             occurrence,
             asked: own.asked,
@@ -98,6 +99,7 @@ fn of_cell<'a>(
         arm: &cell.arm.name,
         command: cell.arm.command(),
         target,
+        place: Place::of(&record.target),
         comparison: [name, variant],
         asked: compare.map_or_else(SizeAsked::default, |it| it.size_asked_of(&cell.condition, &cell.arm.name)),
         found: found.filter(|_| cell.does().state == State::AsFound),

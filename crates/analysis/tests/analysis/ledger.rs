@@ -75,6 +75,16 @@ fn the_newest_run_that_decided_a_claim_counts() {
 }
 
 #[test]
+fn an_entry_says_what_was_measured_and_on_which_file_system() {
+    let mut in_memory = run(1, 10, 5_000.0);
+    (in_memory.target.path, in_memory.target.made_here) = ("/dev/shm/test".into(), true);
+    in_memory.target.file_system = "tmpfs".into();
+    let described = in_memory.target.described();
+    let entry = &ledger(&[in_memory]).entries[0];
+    assert_eq!((entry.target.as_str(), entry.file_system.as_str()), (described.as_str(), "tmpfs"));
+}
+
+#[test]
 fn two_files_of_one_name_are_two_experiments_by_their_titles() {
     let titled = |title: &str, record: Record| {
         let mut record = record;

@@ -8,7 +8,7 @@ use schema::{
     condition::Storage,
     findings::Verdict,
     reason::Reason,
-    record::{Files, NamedPath, Outcome, Resident},
+    record::{Device, Files, NamedPath, Outcome, Resident},
     saved::SavedCell,
 };
 
@@ -291,6 +291,26 @@ fn a_command_that_prints_something_else_is_another_series_as_runs_of_it_are_not_
         let continues = analysis::saved_cells(&first)[0].continues(&analysis::saved_cells(&second)[0]);
         assert_eq!(continues, did_the_same, "{}", second.id);
         assert_eq!(across(&first, &second).not_comparable.is_empty(), did_the_same, "{}", second.id);
+    }
+}
+
+#[test]
+fn another_file_system_device_or_read_ahead_under_one_path_is_another_series() {
+    let of = |file_system: &str, name: &str, read_ahead: u64| {
+        let mut lab = duel("first");
+        lab.record.target.file_system = file_system.into();
+        lab.record.target.device = Reading::Value(Device {
+            name: name.into(),
+            read_ahead_bytes: Reading::Value(read_ahead),
+            scheduler: Reading::unavailable("not looked at"),
+            rotational: Reading::unavailable("not looked at"),
+        });
+        analysis::saved_cells(&lab.record).remove(0)
+    };
+    let first = of("ext4", "vda", 128 << 10);
+    assert!(first.continues(&of("ext4", "vda", 128 << 10)));
+    for other in [of("xfs", "vda", 128 << 10), of("ext4", "vdb", 128 << 10), of("ext4", "vda", 4 << 20)] {
+        assert!(!first.continues(&other), "{:?}", other.place);
     }
 }
 

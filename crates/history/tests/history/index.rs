@@ -34,6 +34,7 @@ fn one_cell(record: &Record) -> Vec<SavedCell> {
         },
         own_condition: None,
         target: "/data".into(),
+        place: Default::default(),
         comparison: Default::default(),
         occurrence: 0,
         asked: Default::default(),

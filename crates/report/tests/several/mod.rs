@@ -12,7 +12,7 @@ use schema::{
     gate::{Basis, Breach, BreachCause, Gate},
     machine::Origin,
     record::Resident,
-    saved::{Damaged, History, SavedCell, SavedMachine, SavedRun},
+    saved::{Damaged, History, Place, SavedCell, SavedMachine, SavedRun},
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -113,6 +113,7 @@ fn over_time(text: &str) -> History {
         under: crate::support::condition(schema::Workload::Scan, 4096, schema::State::Cached),
         own_condition: None,
         target: text.into(),
+        place: Place { file_system: "ext4".into(), device: Some("vda".into()), read_ahead_bytes: Some(128 << 10) },
         comparison: Default::default(),
         occurrence: 0,
         asked: Default::default(),
@@ -422,4 +423,13 @@ fn cells_of_two_machines_are_two_series_whatever_the_machines_are_called() {
     let text = report::history(&history, true, "/home/me/runs", styled(200));
     assert_eq!(text.matches(" 1.00x").count(), 2, "each is the oldest of its machine: {text}");
     assert!(text.contains("0123456789abcdef") && text.contains("fedcba9876543210"), "{text}");
+}
+
+#[test]
+fn cells_of_one_path_on_two_file_systems_are_two_series_that_say_on_which_they_are() {
+    let mut history = over_time("lab");
+    history.cells[1].place = Place { file_system: "tmpfs".into(), device: None, read_ahead_bytes: None };
+    let text = report::history(&history, true, "/home/me/runs", styled(200));
+    assert_eq!(text.matches(" 1.00x").count(), 2, "each is the oldest on its file system: {text}");
+    assert!(text.contains("on ext4") && text.contains("on tmpfs"), "{text}");
 }

@@ -54,7 +54,7 @@ use schema::{
         FolioOrder, Invalid, LookedAgain, NamedPath, Outcome, ReclaimScheme, Resident, RoundsEnd, Sample, Target,
     },
     replaced::Replaced,
-    saved::{Damaged, History, SavedCell, SavedMachine, SavedRun},
+    saved::{Damaged, History, Place, SavedCell, SavedMachine, SavedRun},
     timeline::{Moment, Passing, Timeline},
     trace::{Exact, Inexact},
     unit_cost::{
@@ -476,8 +476,9 @@ makes! {
         }
         SavedCell {
             run, started, partial, on, arm, command, workload, consume, state, block_bytes, condition, ns_per_op, under, own_condition,
-            target, comparison, occurrence, asked, found, runtime, bytes_per_block, checksums,
+            target, place, comparison, occurrence, asked, found, runtime, bytes_per_block, checksums,
         }
+        Place { file_system, device, read_ahead_bytes }
         SavedMachine { machine, key, hardware, origin }
         SizeAsked { range, ops }
         Damaged { file, reason }
