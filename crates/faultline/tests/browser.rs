@@ -52,7 +52,7 @@ fn a_page_is_opened_by_the_browser_and_its_name_is_one_argument() {
     let page = sandbox.at("compared.html");
     let other = sandbox.write("other.json", SAVED.replacen("20261121T043214Z-46a3", "20261121T043214Z-46a4", 1));
     with(sandbox.command(&["compare", &saved, &other, "--open", "--html", &page]), Some(&format!("'{program}'")))
-        .expect(0);
+        .expect(3);
     let args = arguments(&program);
     assert!(args.ends_with("/compared.html\n"), "{args}");
 }

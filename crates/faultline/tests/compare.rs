@@ -131,7 +131,8 @@ fn a_run_against_itself_is_refused_and_a_gate_on_it_does_not_pass() {
     let first = sandbox.write("first.json", SAVED);
     assert_eq!(sandbox.run(&["compare", &first, &first]).code(), Some(2));
     assert_eq!(sandbox.run(&["compare", &first, &first, "--fail-if", "mmap slower 10%"]).code(), Some(2));
-    assert_eq!(sandbox.run(&["compare", &first, &first, "--anyway"]).code(), Some(0));
+    // That is compared, and decides nothing.
+    assert_eq!(sandbox.run(&["compare", &first, &first, "--anyway"]).code(), Some(3));
 }
 
 #[test]
@@ -145,9 +146,31 @@ fn runs_that_share_no_cell_answer_nothing_even_when_told_to_compare_them() {
 }
 
 #[test]
+fn runs_whose_shared_cells_are_all_undecided_answer_nothing_and_a_threshold_that_they_keep_is_an_answer() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.write("first.json", SAVED);
+    // Passes of which no two are alike.
+    let mut wide: Record = serde_json::from_str(&taking(100)).unwrap();
+    for (at, sample) in wide.samples.iter_mut().enumerate() {
+        if let schema::record::Outcome::Ok { phases, .. } = &mut sample.outcome {
+            phases.work_ns = phases.work_ns * [20, 500][at / 2 % 2] / 100;
+        }
+    }
+    let wide = sandbox.write("wide.json", serde_json::to_string(&wide).unwrap());
+    let output = sandbox.run(&["compare", &first, &wide, "--json"]);
+    let across: Across = serde_json::from_str(&output.stdout).unwrap();
+    let verdicts: Vec<Verdict> = across.versus[0].cells.iter().map(|it| it.verdict).collect();
+    assert!(!verdicts.is_empty() && verdicts.iter().all(|it| *it == Verdict::Undecided), "{verdicts:?}");
+    assert_eq!(output.code(), Some(3));
+    let decided = sandbox.write("slow.json", taking(400));
+    sandbox.run(&["compare", &first, &wide, &decided]).expect(0);
+    sandbox.run(&["compare", &first, &wide, "--fail-if", "native/mmap slower 10000%"]).expect(0);
+}
+
+#[test]
 fn runs_of_different_conditions_are_compared_only_when_told_to() {
     let sandbox = Sandbox::new();
-    let mut other = record();
+    let mut other: Record = serde_json::from_str(&taking(400)).unwrap();
     other.conditions[0].file_bytes += 4096;
     let first = sandbox.write("first.json", SAVED);
     let other = sandbox.write("other.json", serde_json::to_string(&other).unwrap());
@@ -245,7 +268,7 @@ fn runs_of_the_first_side_that_would_be_left_out_are_a_usage_error() {
         record.id = id.into();
         sandbox.write(&format!("{id}.json"), serde_json::to_string(&record).unwrap())
     };
-    let runs: Vec<String> = (0..8).map(|at| run(&format!("r{at}"), 100 + at)).collect();
+    let runs: Vec<String> = (0..8).map(|at| run(&format!("r{at}"), 100 + 100 * at)).collect();
     let side = |which: &[usize]| which.iter().map(|&at| runs[at].as_str()).collect::<Vec<&str>>().join(",");
     let exit = |first: &[usize], second: &[usize], more: &[&str]| {
         let (first, second) = (side(first), side(second));

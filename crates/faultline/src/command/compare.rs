@@ -75,9 +75,15 @@ pub fn run(args: &CompareArgs) -> Result<Exit> {
     Ok(match () {
         () if across.gates.iter().any(Gate::is_breached) => Exit::Breached,
         () if across.gates.iter().any(Gate::is_incomplete) => Exit::NothingDecided,
-        () if across.versus.iter().all(|it| it.cells.is_empty()) => Exit::NothingDecided,
+        () if !is_answered(&across) => Exit::NothingDecided,
         () => Exit::Answered,
     })
+}
+
+/// A kept threshold is an answer wherever there is a measured cell; otherwise a cell is decided.
+fn is_answered(across: &Across) -> bool {
+    let mut cells = across.versus.iter().flat_map(|it| &it.cells);
+    cells.any(|it| !across.gates.is_empty() || it.verdict.is_decided())
 }
 
 /// Runs that are judged together are of one subject, and each is on one side. Those of the other sides stand beside one of the
