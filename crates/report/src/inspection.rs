@@ -663,7 +663,8 @@ mod tests {
             Places      what the process mapped of it meanwhile lies apart, 2 MiB in 1,234 places, as random
                         accesses leave it: try MADV_RANDOM. Their order was not seen, nor which code maps it
             Cost        a miss takes the device 4.10 ms with 8 MiB of read-ahead and 100 µs without, by the unit
-                        costs of run a1; what came in and was not mapped is about 9.50 ms of device time
+                        costs of run a1; the device is assumed to be the sda of that run; what came in and was
+                        not mapped is about 9.50 ms of device time
             Watched     5 s: 40 major faults, 1 minor fault; 20 MiB from the device, 512 KiB for each major
                         fault
             Runtime     JVM: a thread that takes a page fault in Java code cannot reach a safepoint until the
@@ -701,7 +702,7 @@ mod tests {
             Places      not known whether its accesses are random: what is mapped of it, 2 MiB in 20 places, 15
                         of them short, is what either leaves; if they are, try MADV_RANDOM
             Cost        a miss takes the device 4.10 ms with 8 MiB of read-ahead and 100 µs without, by the unit
-                        costs of run a1
+                        costs of run a1; the device is assumed to be the sda of that run
             Mapped      0 B in 0 mappings; 0 B resident, of it 0 B of files; 0 B dirty, 0 B locked, 0 B in huge
                         pages, 0 B swapped
 

@@ -6,9 +6,13 @@ use schema::{
         AdviceCost, FileMeanwhile, MappedFile, MappingAdvice, MissCost, PlacePattern, ProcessView, Shape, Unlooked,
         WatchEnd, Watched, WithoutMemory,
     },
+    unit_cost::ForecastRemark,
 };
 
-use super::numbers::{count, list, size, thousands};
+use super::{
+    forecast_remark,
+    numbers::{count, list, size, thousands},
+};
 use crate::{layout::number, shell::short};
 
 pub(crate) fn unlooked(why: &Unlooked) -> String {
@@ -202,8 +206,13 @@ pub(crate) fn cost(view: &ProcessView) -> Option<Result<String, String>> {
         }
         _ => String::new(),
     };
+    let device = file
+        .disk
+        .as_ref()
+        .map_or_else(String::new, |it| format!("; {}", forecast_remark(&ForecastRemark::Device { name: it.clone() })));
     Some(Ok(format!(
-        "a miss takes the device {window} with {} of read-ahead and {page} without, by the unit costs of run {}{counted}",
+        "a miss takes the device {window} with {} of read-ahead and {page} without, by the unit costs of run \
+         {}{device}{counted}",
         Bytes(*window_bytes),
         short(run)
     )))
