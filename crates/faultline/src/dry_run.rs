@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use lab::{Named, Plan, Target, cgroups::Cgroups, fixture, plan::Stage, possible, runtime};
 use schema::{
-    Condition, Consume, Experiment, SCHEMA_VERSION, Skip, Span,
+    Condition, Consume, Experiment, Layout, SCHEMA_VERSION, Skip, Span, Workload,
     plan::{PlannedCell, PlannedCondition},
     record::Cell,
     trace::Traced,
@@ -233,6 +233,7 @@ impl Place {
             file_bytes: self.file_bytes,
             written_bytes,
             copied_bytes,
+            round_bytes: round_bytes(plan),
             free_bytes: (written_bytes > 0).then(|| fixture::free_bytes(folder(target)).ok()).flatten(),
             expected_s: match plan.cells.iter().any(|it| it.skipped.is_none()) {
                 true => planned.budget_binds.then_some(planned.budget.as_secs_f64()),
@@ -254,6 +255,18 @@ fn copied_bytes(plan: &Plan, counted: bool) -> u64 {
     let times = if counted && stages.len() > 1 { 2 } else { 1 };
     let copies = plan.filled().into_iter().filter(|(fill, _)| fill.copied_by().is_some());
     copies.fold(0, |sum: u64, (_, range)| sum.saturating_add(range.end().saturating_mul(times)))
+}
+
+/// What passes that write have written in one round: their file before each of them, if it has content then, and their own
+/// blocks, as far as their number is known.
+fn round_bytes(plan: &Plan) -> u64 {
+    let measured = plan.cells.iter().filter(|it| it.skipped.is_none());
+    let does = measured.map(|it| it.own_condition.as_ref().unwrap_or(&plan.conditions[it.condition]));
+    does.filter(|it| it.workload.writes()).fold(0, |sum: u64, it| {
+        let is_made = it.workload != Workload::Append && it.layout.unwrap_or(Layout::Written) == Layout::Written;
+        let made = if is_made { it.range.bytes } else { 0 };
+        sum.saturating_add(made).saturating_add(it.ops.saturating_mul(it.block_bytes))
+    })
 }
 
 /// As far as it is known without a look at the device, which may be so slow that a run takes less.

@@ -367,6 +367,26 @@ fn a_dry_run_gives_its_plan_as_json_on_stdout_or_in_a_file() {
 }
 
 #[test]
+fn a_dry_run_says_what_passes_that_write_have_written_in_a_round() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("folder");
+    let of = |more: &[&str]| {
+        let args = [&["run", &folder, "--dry-run", "--size=8MiB", "--json"], more].concat();
+        let plan = plan_of(&sandbox.run(&args).expect(0));
+        assert_eq!((plan.written_bytes, plan.file_bytes), (8 << 20, 8 << 20));
+        plan
+    };
+    let plan = of(&["-e", "write-back", "--state=cold"]);
+    let measured = |plan: &schema::plan::PlannedRun| -> u64 {
+        let cells = plan.conditions.iter().flat_map(|it| &it.cells);
+        cells.filter(|it| it.skipped.is_none()).map(|it| if it.baseline { 2 } else { 1 }).sum()
+    };
+    // With the control; each has its file made anew, and writes 256 blocks of 64 bytes.
+    assert_eq!(plan.round_bytes, measured(&plan) * ((8 << 20) + 256 * 64));
+    assert_eq!(of(&["--method=read,mmap", "--state=cached"]).round_bytes, 0);
+}
+
+#[test]
 fn a_dry_run_says_what_the_copies_of_fills_write() {
     let sandbox = Sandbox::new();
     let in_memory = sys::mount::file_system(sandbox.path()).is_ok_and(|it| it.is_memory());

@@ -88,7 +88,17 @@ fn writes(plan: &PlannedRun) -> String {
     let [bytes, copied] = [plan.written_bytes, plan.copied_bytes].map(|it| number::bytes_glued(it as f64));
     let free = plan.free_bytes.map(|free| format!(", where {} are free", number::bytes_glued(free as f64)));
     let (target, free) = (&plan.target, free.unwrap_or_default());
-    match (plan.made_here, plan.copied_bytes) {
+    // The device has every one of these bytes, and the file system room for one file.
+    let rounds = plan.rounds.map_or("each round".into(), |it| format!("each of {it} round{}", plural(it as usize)));
+    let rewritten = match plan.round_bytes {
+        0 => String::new(),
+        bytes => format!(
+            ". Passes that write, and their file, which is made anew before each of them, write about {} more in {rounds}, \
+             and in trials before",
+            number::bytes_glued(bytes as f64)
+        ),
+    };
+    let once = match (plan.made_here, plan.copied_bytes) {
         _ if plan.written_bytes == 0 => "nothing".to_string(),
         (true, 0) => format!("{bytes} to {target}{free}; removed at the end"),
         // An answer at the size of the job may need more of a copy, and one whose folios did not stay is made again.
@@ -96,7 +106,8 @@ fn writes(plan: &PlannedRun) -> String {
             format!("at least {bytes} to {target}{free}; removed at the end. Of it, {copied} or more are in {COPIES}")
         }
         (false, _) => format!("at least {bytes} beside {target}{free}, in {COPIES}"),
-    }
+    };
+    once + &rewritten
 }
 
 /// `scan 4 KiB cold, as published`; no two of a plan read the same.

@@ -999,6 +999,7 @@ fn plan_of(title: &str) -> PlannedRun {
         conditions: vec![condition(4096, State::Cold), condition(65_536, State::Cached)],
         written_bytes: 1 << 30,
         copied_bytes: 0,
+        round_bytes: 0,
         free_bytes: Some(5_123_456_789),
         expected_s: Some(61.0),
         rounds: None,
@@ -1054,6 +1055,17 @@ fn a_plan_says_what_is_written_where_and_how_long_it_takes() {
     for width in 40..120 {
         assert!(report::plan(&plan, style(width)).lines().all(|line| line.width() <= width));
     }
+}
+
+#[test]
+fn a_plan_says_what_passes_that_write_have_written_in_each_round() {
+    let says = |round_bytes: u64, rounds: Option<u32>| {
+        let plan = PlannedRun { round_bytes, rounds, ..plan_of("Survey") };
+        report::plan(&plan, Style { width: 400, ..Style::default() }).replace('\u{a0}', " ")
+    };
+    assert!(!says(0, None).contains("more in"));
+    assert!(says(384 << 20, None).contains("384 MiB more in each round,"));
+    assert!(says(384 << 20, Some(7)).contains("384 MiB more in each of 7 rounds,"));
 }
 
 #[test]

@@ -15,11 +15,15 @@ pub struct PlannedRun {
     /// The file is made for the run and removed at its end.
     pub made_here: bool,
     pub file_bytes: u64,
-    /// By faultline itself, for its test file and for copies; 0 where it only reads a file that is there already.
+    /// Once, by faultline itself, for its test file and for copies; 0 where it only reads a file that is there already.
     pub written_bytes: u64,
     /// Of them, for the copies that fills are made on, which lie beside the file: one at a time, without a name. At
     /// least: one that is to reach further for an answer at the size of the job, or whose folios changed, is made again.
     pub copied_bytes: u64,
+    /// In each round, by passes that write and before each of them, which has its file made anew: over and over in the
+    /// same place. Blocks that a trial decides on are not among them.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub round_bytes: u64,
     /// What an ordinary user may still write there, where something is written and it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free_bytes: Option<u64>,
@@ -34,6 +38,10 @@ pub struct PlannedRun {
     /// What could not be checked without writing, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<String>,
+}
+
+fn is_nothing(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// A condition and the arms under it. Blocks per pass (`ops`) are 0 where a trial decides them.

@@ -486,7 +486,7 @@ makes! {
         LeftoverOwner { pid, started_ticks, host, boot_id, pid_namespace }
         FileIdentity { device, inode }
         PlannedRun {
-            schema_version, experiment, title, target, made_here, file_bytes, written_bytes, copied_bytes, free_bytes,
+            schema_version, experiment, title, target, made_here, file_bytes, written_bytes, copied_bytes, round_bytes, free_bytes,
             expected_s, rounds, seed, conditions, limits,
         }
         PlannedCondition { condition, variant, comparison, cells }
