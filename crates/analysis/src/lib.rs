@@ -51,7 +51,7 @@ pub use several::{
     runs::across,
     saved::saved_cells,
 };
-pub use trace::summary;
+pub use trace::{Counting, summary};
 
 /// Changes whenever findings may (`build.rs`): what was derived from a record by another version is derived again.
 pub const VERSION: &str = env!("ANALYSIS_VERSION");

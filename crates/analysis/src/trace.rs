@@ -1,69 +1,127 @@
 //! What a trace consists of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use schema::trace::{Access, FileSummary, Header, Summary, Via};
 
 /// Of which sizes are told.
 const PAGE_BYTES: u64 = 4096;
 
-/// Counts a trace whose accesses are given in their order.
-pub fn summary(header: &Header, digest: &str, accesses: &[Access]) -> Summary {
-    let mut places: Vec<Vec<usize>> = vec![Vec::new(); header.files.len()];
-    for (place, access) in accesses.iter().enumerate() {
-        if let Some(own) = places.get_mut(access.file as usize) {
-            own.push(place);
+/// Counts a trace, whose accesses are given in their order, one at a time.
+#[derive(Default)]
+pub struct Counting(Vec<OfFile>);
+
+/// What is counted of a file.
+#[derive(Default, Clone)]
+struct OfFile {
+    accesses: u64,
+    touched: u64,
+    bytes: u64,
+    end_bytes: u64,
+    sizes: HashMap<u64, u64>,
+    /// Threads that share a file have an order each, or go through it together, each with the next part.
+    of_threads: u64,
+    of_all: u64,
+    ends: BTreeMap<u32, u64>,
+    last_end: Option<u64>,
+    pages: Pages,
+}
+
+/// Pages that were reached.
+#[derive(Default, Clone)]
+struct Pages {
+    /// First page and the one after the last. The first `merged` are in ascending order, with gaps between them.
+    parts: Vec<(u64, u64)>,
+    merged: usize,
+}
+
+impl Pages {
+    /// Parts that wait to be merged: 16 MiB of them.
+    const WAITING: usize = 1 << 20;
+
+    fn add(&mut self, first: u64, end: u64) {
+        if self.parts.len() - self.merged == Pages::WAITING {
+            self.merge();
+            // Doubled, ten million parts would take twice the memory.
+            self.parts.reserve_exact(Pages::WAITING);
+        }
+        match self.parts.last_mut() {
+            // The rest of a scan, or of a page.
+            Some(last) if last.0 <= first && first <= last.1 => last.1 = last.1.max(end),
+            _ => self.parts.push((first, end)),
         }
     }
-    let files = header.files.iter().zip(&places).map(|(file, own)| {
-        let own = || own.iter().map(|&place| &accesses[place]);
-        let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
-        // Threads that share a file have an order each, or go through it together, each with the next part.
-        let (mut of_threads, mut of_all, mut touched) = (0, 0, 0);
-        let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
-        let mut last_end = None;
-        for access in own() {
-            touched += u64::from(access.via == Via::Mapping);
-            *sizes.entry(access.bytes).or_default() += 1;
-            let end = access.offset + access.bytes;
-            of_threads += u64::from(ends.insert(access.thread, end) == Some(access.offset));
-            of_all += u64::from(last_end.replace(end) == Some(access.offset));
-        }
-        let mut sizes: Vec<(u64, u64)> = sizes.into_iter().collect();
-        sizes.sort_by_key(|&(bytes, count)| (std::cmp::Reverse(count), bytes));
-        FileSummary {
-            file: file.clone(),
-            accesses: own().count() as u64,
-            touched,
-            threads: ends.len() as u64,
-            bytes: own().map(|it| it.bytes).sum(),
-            distinct_pages: distinct_pages(own()),
-            page_bytes: PAGE_BYTES,
-            in_order: of_threads.max(of_all),
-            end_bytes: own().map(|it| it.offset + it.bytes).max().unwrap_or(0),
-            sizes,
-        }
-    });
-    Summary {
-        digest: digest.to_string(),
-        recorder: header.recorder.clone(),
-        coverage: header.coverage,
-        run: header.run.clone(),
-        files: files.collect(),
-        left_out: header.left_out,
+
+    fn merge(&mut self) {
+        self.parts.sort_unstable();
+        self.parts.dedup_by(|next, kept| {
+            let joins = next.0 <= kept.1;
+            if joins {
+                kept.1 = kept.1.max(next.1);
+            }
+            joins
+        });
+        self.merged = self.parts.len();
+    }
+
+    fn count(mut self) -> u64 {
+        self.merge();
+        self.parts.iter().map(|(first, end)| end - first).sum()
     }
 }
 
-fn distinct_pages<'a>(accesses: impl Iterator<Item = &'a Access>) -> u64 {
-    let mut pages: Vec<(u64, u64)> =
-        accesses.map(|it| (it.offset / PAGE_BYTES, (it.offset + it.bytes).div_ceil(PAGE_BYTES))).collect();
-    pages.sort_unstable();
-    let (mut counted, mut reached) = (0, 0);
-    for (first, end) in pages {
-        counted += end.saturating_sub(first.max(reached));
-        reached = reached.max(end);
+impl Counting {
+    pub fn add(&mut self, access: &Access) {
+        let place = access.file as usize;
+        if self.0.len() <= place {
+            self.0.resize_with(place + 1, OfFile::default);
+        }
+        let of = &mut self.0[place];
+        let end = access.offset + access.bytes;
+        of.accesses += 1;
+        of.touched += u64::from(access.via == Via::Mapping);
+        of.bytes += access.bytes;
+        of.end_bytes = of.end_bytes.max(end);
+        *of.sizes.entry(access.bytes).or_default() += 1;
+        of.of_threads += u64::from(of.ends.insert(access.thread, end) == Some(access.offset));
+        of.of_all += u64::from(of.last_end.replace(end) == Some(access.offset));
+        of.pages.add(access.offset / PAGE_BYTES, end.div_ceil(PAGE_BYTES));
     }
-    counted
+
+    pub fn finish(mut self, header: &Header, digest: &str) -> Summary {
+        self.0.resize_with(header.files.len(), OfFile::default);
+        let files = header.files.iter().zip(self.0).map(|(file, of)| {
+            let mut sizes: Vec<(u64, u64)> = of.sizes.into_iter().collect();
+            sizes.sort_by_key(|&(bytes, count)| (std::cmp::Reverse(count), bytes));
+            FileSummary {
+                file: file.clone(),
+                accesses: of.accesses,
+                touched: of.touched,
+                threads: of.ends.len() as u64,
+                bytes: of.bytes,
+                distinct_pages: of.pages.count(),
+                page_bytes: PAGE_BYTES,
+                in_order: of.of_threads.max(of.of_all),
+                end_bytes: of.end_bytes,
+                sizes,
+            }
+        });
+        Summary {
+            digest: digest.to_string(),
+            recorder: header.recorder.clone(),
+            coverage: header.coverage,
+            run: header.run.clone(),
+            files: files.collect(),
+            left_out: header.left_out,
+        }
+    }
+}
+
+/// Of accesses that are all in memory.
+pub fn summary(header: &Header, digest: &str, accesses: &[Access]) -> Summary {
+    let mut counting = Counting::default();
+    accesses.iter().for_each(|it| counting.add(it));
+    counting.finish(header, digest)
 }
 
 #[cfg(test)]
@@ -86,6 +144,20 @@ mod tests {
         assert_eq!((first.in_order, first.end_bytes), (1, 8192), "other files between two accesses change no order");
         assert_eq!(first.sizes, [(4096, 2), (1, 1), (200, 1)]);
         assert_eq!((summary.files[1].distinct_pages, summary.files[1].in_order), (1, 0));
+    }
+
+    #[test]
+    fn pages_are_counted_once_however_many_parts_reach_them() {
+        let mut pages = Pages::default();
+        let mut known = std::collections::BTreeSet::new();
+        let mut state = 1u64;
+        for _ in 0..Pages::WAITING + 1000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (first, count) = (state >> 48, state >> 32 & 3);
+            pages.add(first, first + count);
+            known.extend(first..first + count);
+        }
+        assert_eq!(pages.count(), known.len() as u64);
     }
 
     #[test]

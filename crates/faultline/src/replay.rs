@@ -11,7 +11,7 @@ use lab::trace::TraceFile;
 use schema::{
     Bytes, Descriptor, Experiment, State, Workload, distinct,
     experiment::{Compare, TraceAsked},
-    trace::{Traced, TracedFile},
+    trace::{Summary, Traced, TracedFile},
 };
 use sys::mount::is_of_the_system;
 
@@ -73,6 +73,19 @@ fn warn(gaps: Vec<String>) {
 /// Of all its files.
 pub fn warn_of_gaps(trace: &TraceFile) {
     warn(gaps(trace, |_, file| is_of_interest(file)));
+}
+
+/// What a trace consists of.
+///
+/// # Errors
+/// It changed since it was opened.
+pub fn summary(trace: &TraceFile) -> Result<Summary> {
+    let mut counting = analysis::Counting::default();
+    trace.each(|it| {
+        counting.add(&it);
+        Ok(())
+    })?;
+    Ok(counting.finish(&trace.header, &trace.digest))
 }
 
 /// What every program maps when it starts is not what a trace is made for.

@@ -85,7 +85,7 @@ fn import(args: &TraceImportArgs) -> Result<()> {
 
 fn show(path: &Path) -> Result<()> {
     let trace = TraceFile::open(path)?;
-    let summary = analysis::summary(&trace.header, &trace.digest, &trace.accesses()?);
+    let summary = replay::summary(&trace)?;
     output::show(&report::trace(&summary, replay::is_of_interest))
 }
 

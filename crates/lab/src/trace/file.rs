@@ -79,6 +79,17 @@ impl TraceFile {
     pub fn made(header: &Header, accesses: &[Access]) -> Result<TraceFile> {
         let mut writer = Writer::new(Vec::new(), header)?;
         accesses.iter().try_for_each(|it| writer.push(*it))?;
+        TraceFile::written(writer)
+    }
+
+    /// Another header before these accesses, as far as they are kept.
+    fn copied(&self, header: &Header, keep: impl Fn(Access) -> Option<Access>) -> Result<TraceFile> {
+        let mut writer = Writer::new(Vec::new(), header)?;
+        self.each(|it| Ok(keep(it).map_or(Ok(()), |it| writer.push(it))?))?;
+        TraceFile::written(writer)
+    }
+
+    fn written(writer: Writer<Vec<u8>>) -> Result<TraceFile> {
         let bytes = writer.finish()?;
         let memory = memfd_create(c"faultline-trace", MemfdFlags::CLOEXEC).context("no memory for the trace")?;
         let mut memory = File::from(memory);
@@ -192,14 +203,12 @@ impl TraceFile {
         if is_same {
             return Ok(None);
         }
-        let accesses = self.accesses()?;
-        let kept = accesses.iter().filter_map(|it| Some(Access { file: places[it.file as usize]? as u32, ..*it }));
-        let kept: Vec<Access> = kept.collect();
+        let lost = self.files.iter().zip(&places).filter(|(_, place)| place.is_none()).map(|(of, _)| of.accesses);
         let mut left_out = self.header.left_out;
-        left_out.other_files = left_out.other_files.saturating_add((accesses.len() - kept.len()) as u64);
+        left_out.other_files = left_out.other_files.saturating_add(lost.sum());
         let Header { coverage, ref run, ref recorder, .. } = self.header;
         let header = Header { coverage, run: run.clone(), ..Header::new(recorder, table, left_out) };
-        TraceFile::made(&header, &kept).map(Some)
+        self.copied(&header, |it| Some(Access { file: places[it.file as usize]? as u32, ..it })).map(Some)
     }
 
     /// What a run replayed, if this is its trace.
@@ -230,7 +239,7 @@ impl TraceFile {
     /// # Errors
     /// As `made` and `accesses`.
     pub fn redacted(&self) -> Result<TraceFile> {
-        TraceFile::made(&self.header.clone().redacted(), &self.accesses()?)
+        self.copied(&self.header.clone().redacted(), Some)
     }
 
     /// The same accesses, of files that were found as an earlier recording of the same command found them.
@@ -246,23 +255,35 @@ impl TraceFile {
                 (file.resident_before, file.found, file.evicted) = (of.resident_before, of.found.clone(), of.evicted);
             }
         }
-        TraceFile::made(&header, &self.accesses()?)
+        self.copied(&header, Some)
+    }
+
+    /// Hands out every access, in order, one at a time: ten million of them together would take hundreds of megabytes.
+    ///
+    /// # Errors
+    /// It changed since it was opened, or `each` failed.
+    pub fn each(&self, mut each: impl FnMut(Access) -> Result<()>) -> Result<()> {
+        let path = sys::folder::path_of(&self.file);
+        let mut reader = Reader::new(BufReader::new(File::open(&path)?))?;
+        while let Some(access) = reader.next_access()? {
+            each(access)?;
+        }
+        match reader.digest()? == self.digest {
+            true => Ok(()),
+            false => bail!("the trace changed while it was read; try it again"),
+        }
     }
 
     /// Every access, in order.
     ///
     /// # Errors
-    /// It changed since it was opened.
+    /// As `each`.
     pub fn accesses(&self) -> Result<Vec<Access>> {
         let mut accesses = Vec::new();
-        let path = sys::folder::path_of(&self.file);
-        let mut reader = Reader::new(BufReader::new(File::open(&path)?))?;
-        while let Some(access) = reader.next_access()? {
-            accesses.push(access);
-        }
-        if reader.digest()? != self.digest {
-            bail!("the trace changed while it was read; try it again");
-        }
+        self.each(|it| {
+            accesses.push(it);
+            Ok(())
+        })?;
         Ok(accesses)
     }
 }

@@ -38,6 +38,7 @@ use crate::{
     measure::{self, RunResult, RunSettings},
     output,
     progress::Line,
+    replay,
     subject::{self, Subject},
 };
 
@@ -230,7 +231,7 @@ impl Known {
         if has_others && let Some(merged) = trace.of_found(&found).map_err(usage)? {
             trace = merged;
         }
-        let summary = summary(&trace)?;
+        let summary = replay::summary(&trace)?;
         let place = match file.is_dir() {
             false => trace.of_file(None, &file).map_err(usage)?.file as usize,
             true => {
@@ -287,7 +288,7 @@ impl Known {
         line.show("recording the command", 0.0);
         let began = file_time();
         let trace = record(&[], None)?.trace;
-        let all = summary(&trace)?;
+        let all = replay::summary(&trace)?;
         let matter = files::matters(&all, files::is_own)?;
         let path = |place: usize| PathBuf::from(&all.files[place].file.path);
         if let Some(changed) = matter.places().iter().map(|it| path(*it)).find(|it| changed_since(it, began)) {
@@ -311,7 +312,7 @@ impl Known {
                     true => {
                         // To see the pages of a mapping, its file was evicted since.
                         let trace = exactly(std::slice::from_ref(&file))?.found_as(&trace)?;
-                        let exact = summary(&trace)?;
+                        let exact = replay::summary(&trace)?;
                         let place = exact.files.iter().position(|it| Path::new(&it.file.path) == file);
                         let place =
                             place.ok_or_else(|| anyhow!("the command did not reach {} again", file.display()))?;
@@ -399,7 +400,11 @@ impl Known {
         let advised = advised(&trace, &file, &recorded, pattern, reach);
         let is_whole =
             |it: &schema::trace::Access| it.offset.is_multiple_of(ALIGNMENT) && it.bytes.is_multiple_of(ALIGNMENT);
-        let is_aligned = trace.accesses()?.iter().filter(|it| it.file == traced.file).all(is_whole);
+        let mut is_aligned = true;
+        trace.each(|it| {
+            is_aligned &= it.file != traced.file || is_whole(&it);
+            Ok(())
+        })?;
         let opened = of.file.counts.as_ref().map_or(0, |it| it.opens);
         let is_once = if recorded.maps() { advised.pattern.mappings } else { opened } == 1;
         let is_shared = is_once && recorded.method != "read";
@@ -458,10 +463,6 @@ fn file_time() -> (i64, i64) {
 /// what they only read.
 fn changed_since(file: &Path, moment: (i64, i64)) -> bool {
     fs::metadata(file).ok().is_none_or(|it| (it.ctime(), it.ctime_nsec()) >= moment)
-}
-
-fn summary(trace: &TraceFile) -> Result<Summary> {
-    Ok(analysis::summary(&trace.header, &trace.digest, &trace.accesses()?))
 }
 
 fn reach(of: &FileSummary) -> Reach {
