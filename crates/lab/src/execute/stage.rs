@@ -504,9 +504,13 @@ impl Bench<'_> {
         let device = pass.readings.get("device_read_bytes").and_then(|it| it.value().copied());
         let device = device.filter(|it| arm.finds_its_pages(&whole) && *it > 0.0);
         let elapsed_ns = pass.done.phases.total_ns() as f64;
+        let (ops, looked_at) = (pass.done.tally.ops, pass.done.tally.bytes);
+        let bytes = looked_at.saturating_mul(100) / u64::from(whole.consumed_percent.max(1));
+        let waits = whole.state.waits_for_device() || arm.is_direct();
         Ok(Trial {
             cell,
-            ops: pass.done.tally.ops,
+            ops,
+            worth_ops: sizing::worth_ops(&whole, ops, bytes, waits, self.window()),
             elapsed_ns,
             whole_range_ns: device.map_or(f64::INFINITY, |it| elapsed_ns * whole.range.bytes as f64 / it),
             overhead_ns: pass.overhead_ns,

@@ -31,6 +31,8 @@ const SLOWER_MOST: f64 = 8.0;
 pub struct Trial {
     pub cell: usize,
     pub ops: u64,
+    /// So many blocks of a pass take as long as this one (`worth_ops`).
+    pub worth_ops: f64,
     /// Open, work and close.
     pub elapsed_ns: f64,
     /// What else the pass took: starting the worker, reaching and verifying the state.
@@ -49,7 +51,7 @@ const FOUND_NS: f64 = 5000.0;
 
 impl Trial {
     fn ns_per_op(&self) -> f64 {
-        self.elapsed_ns / self.ops.max(1) as f64
+        self.elapsed_ns / self.worth_ops.max(f64::MIN_POSITIVE)
     }
 
     /// Which of two trials of a cell to go by. What disturbs a trial makes it longer, and the first blocks pay for what
@@ -68,6 +70,20 @@ impl Trial {
         let work_ns = (ops * self.ns_per_op()).min(self.whole_range_ns + ops * FOUND_NS);
         self.overhead_ns + work_ns * if self.doubled { 2.0 } else { 1.0 }
     }
+}
+
+/// So many blocks of a pass take as long as the first `ops`, of `bytes` together. Blocks are alike. Accesses of a replay are
+/// not: its first one may be as long as all others together. So each counts for its bytes, and for as many more as an access
+/// costs beside them, and the result is in accesses of the trace in the mean. `waits`: they wait for the device; `window` is how
+/// much it reads ahead.
+pub fn worth_ops(condition: &Condition, ops: u64, bytes: u64, waits: bool, window: u64) -> f64 {
+    let Some(trace) = condition.trace.as_ref().filter(|it| ops < it.accesses) else { return ops as f64 };
+    // In memory a call, or a fault, takes about as long as copying a page; a request to the device about as long as what is
+    // read ahead with it.
+    let page = sys::page_bytes();
+    let beside = if waits { window.max(page) } else { page };
+    let cost = |accesses: u64, bytes: u64| accesses as f64 * beside as f64 + bytes as f64;
+    trace.accesses as f64 * cost(ops, bytes) / cost(trace.accesses, trace.bytes)
 }
 
 /// How a condition is measured.
@@ -225,7 +241,15 @@ fn bounds(condition: &Condition, window: u64) -> (u64, u64) {
 
 /// Warm passes must fill the memory of a limited condition; this many blocks do it in about a hundred passes.
 fn filling_ops(condition: &Condition) -> u64 {
-    condition.memory_bytes.unwrap_or(0) / condition.block_bytes.max(sys::page_bytes()) / 64
+    condition.memory_bytes.unwrap_or(0) / access_bytes(condition).max(sys::page_bytes()) / 64
+}
+
+/// A block; of a replay an access in the mean, because the block of its worker has room for the longest one.
+fn access_bytes(condition: &Condition) -> u64 {
+    match condition.trace {
+        Some(_) => (condition.bytes_of(1) as u64).max(1),
+        None => condition.block_bytes,
+    }
 }
 
 /// Blocks of a trial.
@@ -247,13 +271,15 @@ pub fn trial_ops(condition: &Condition) -> u64 {
         _ => 1 << 20,
     };
     let least = if condition.workload == Workload::Random { 16 } else { 1 };
-    let ops = (bytes / condition.block_bytes).clamp(least, 4096).max(u64::from(condition.threads));
+    let ops = (bytes / access_bytes(condition)).clamp(least, 4096).max(u64::from(condition.threads));
     let ops = ops.max(filling_ops(condition));
     if condition.workload == Workload::Scan { ops.min(condition.blocks_in_range()) } else { ops }
 }
 
 #[cfg(test)]
 mod tests {
+    use schema::trace::Traced;
+
     use super::*;
 
     const WINDOW: u64 = 8 << 20;
@@ -266,6 +292,7 @@ mod tests {
         Trial {
             cell,
             ops: 100,
+            worth_ops: 100.0,
             elapsed_ns: ns_per_op * 100.0,
             overhead_ns: 3e6,
             doubled: false,
@@ -330,7 +357,7 @@ mod tests {
     #[test]
     fn of_two_trials_the_one_with_the_shorter_useful_pass_counts() {
         // The first read fetches the whole file: 10 ms, whatever the number of blocks.
-        let of = |ops: u64| Trial { ops, elapsed_ns: 10e6, ..trial(1, 0.0) };
+        let of = |ops: u64| Trial { ops, worth_ops: ops as f64, elapsed_ns: 10e6, ..trial(1, 0.0) };
         assert_eq!(of(16).or_faster(of(32), 32).ops, 32);
         assert_eq!(of(32).or_faster(of(16), 32).ops, 32);
     }
@@ -350,13 +377,50 @@ mod tests {
     fn a_mapping_whose_trial_brought_in_all_of_a_small_file_is_not_too_slow() {
         // 16 reads bring in 64 MiB in 60 ms, and 240 are a useful pass of the baseline.
         let condition = condition(Workload::Random, State::Cold, 4096, 64 << 20);
-        let of = |whole_range_ns: f64| Trial { ops: 16, elapsed_ns: 60e6, whole_range_ns, ..trial(1, 0.0) };
+        let of =
+            |whole_range_ns: f64| Trial { ops: 16, worth_ops: 16.0, elapsed_ns: 60e6, whole_range_ns, ..trial(1, 0.0) };
         let sized = |mapping: Trial| size(&condition, &[trial(0, 25_000.0), mapping], 1e9, &[0], WINDOW);
         assert_eq!(sized(of(60e6)).too_slow, []);
         assert_eq!(sized(of(f64::INFINITY)).too_slow.len(), 1);
         // Nor does its first read make the passes of all arms as short as they may be.
         let of_both = size(&condition, &[trial(0, 25_000.0), of(60e6)], 3e9, &[0], WINDOW);
         assert!(of_both.ops > 500 && of_both.round_ns * f64::from(ROUNDS_WANTED) <= 3e9, "{of_both:?}");
+    }
+
+    /// One thread's accesses of so many bytes each.
+    fn replay(accesses: &[u64], state: State) -> Condition {
+        let [longest_bytes, bytes] = [accesses.iter().max().copied().unwrap_or(0), accesses.iter().sum()];
+        let trace = Traced { accesses: accesses.len() as u64, bytes, longest_bytes, ..Traced::none(0) };
+        let (ops, trace) = (trace.accesses, Some(trace));
+        Condition { ops, trace, ..condition(Workload::Replay, state, longest_bytes, 1 << 30) }
+    }
+
+    #[test]
+    fn wherever_the_long_access_of_a_replay_lies_its_pass_takes_what_all_accesses_do() {
+        const INDEX: u64 = 128 << 20;
+        let rows = vec![4096; 60_000];
+        let (first, last) = ([&[INDEX][..], &rows].concat(), [&rows[..], &[INDEX]].concat());
+        // Of one access, and of each of its bytes: from memory, and from a device.
+        for (state, each_ns, byte_ns) in [(State::Cached, 500.0, 0.12), (State::AsFound, 100e3, 1.0)] {
+            for accesses in [&first, &last, &rows] {
+                let under = replay(accesses, state);
+                let takes = |of: &[u64]| of.iter().map(|it| each_ns + *it as f64 * byte_ns).sum::<f64>();
+                let tried = &accesses[..trial_ops(&under) as usize];
+                assert!(tried.len() < accesses.len());
+                let (ops, bytes) = (tried.len() as u64, tried.iter().sum());
+                let worth_ops = worth_ops(&under, ops, bytes, state.waits_for_device(), 128 << 10);
+                let trial = Trial { ops, worth_ops, elapsed_ns: takes(tried), overhead_ns: 0.0, ..trial(0, 0.0) };
+                let times = trial.pass_ns(under.ops as f64) / takes(accesses);
+                assert!((0.5..2.0).contains(&times), "{state}, {ops} of {}: {times}", accesses.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_trial_that_is_the_whole_replay_is_worth_all_its_accesses() {
+        let under = replay(&[1 << 20, 4096, 10], State::Cached);
+        assert_eq!(worth_ops(&under, 3, (1 << 20) + 4106, false, 128 << 10), 3.0);
+        assert_eq!(trial_ops(&replay(&[100; 50], State::Cached)), 4096, "short ones do not count as a long one");
     }
 
     #[test]
