@@ -152,7 +152,7 @@ impl<'a> Run<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// Its user and system times are each cut to whole ticks, and so is their sum. Elsewhere the sum comes from the scheduler's
+    /// The user and system times of its first thread are each cut to whole ticks, and so is their sum. Elsewhere the sum comes from the scheduler's
     /// clock, and only where it is cut in two, ticks decide.
     pub(crate) fn counts_ticks(&self) -> bool {
         self.arm().runtime == JVM.name
@@ -161,11 +161,17 @@ impl<'a> Cell<'a> {
     /// Why it is not known how its CPU time divides into user and system time. The kernel divides it as the ticks of its timer
     /// fell, and gives all of a time without a tick to user time (kernel/sched/cputime.c, cputime_adjust): of preads that
     /// spent three quarters of their time in the kernel, processes of 1.2, 4.7, 14 and 42 ms had 12, 42, 69 and 76 % there.
-    /// More passes do not help. A JVM has had ticks before its passes.
+    /// More passes do not help. The thread of a JVM that makes the passes has had ticks before them. Further ones begin with
+    /// the pass, and the time of each is divided by its own.
     pub(crate) fn why_undivided(&self) -> Option<Unseen> {
         let cpu_ns = self.cpu_ns()?;
-        let is_short = !self.counts_ticks() && cpu_ns < DIVIDING_TICKS * self.tick_ns;
-        is_short.then_some(Unseen::FewTicks { cpu_ns: cpu_ns as u64, tick_ns: self.tick_ns as u64 })
+        let threads = match (self.counts_ticks(), self.own.threads) {
+            (false, _) => 1,
+            (true, 1) => return None,
+            (true, several) => several,
+        };
+        let is_short = cpu_ns < DIVIDING_TICKS * self.tick_ns * f64::from(threads);
+        is_short.then_some(Unseen::FewTicks { cpu_ns: cpu_ns as u64, tick_ns: self.tick_ns as u64, threads })
     }
 
     /// User and system time of a pass together, in the mean.

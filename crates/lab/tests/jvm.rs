@@ -322,6 +322,21 @@ fn what_a_worker_reads_for_itself_is_none_of_the_reads_of_a_pass() {
 }
 
 #[test]
+fn the_processor_time_of_threads_that_begin_with_a_pass_is_not_cut_to_ticks() {
+    const TICK_NS: u64 = 10_000_000;
+    let folder = folder();
+    let file = file_of(folder.path(), MIB);
+    with_each_jdk(|jdk| {
+        let mut link = start_as(jdk, "channel-positional");
+        link.prepare(&Job { threads: 8, workload: Workload::Random, ..job("channel-positional", &file, MIB) }).unwrap();
+        let passes = (0..4).map(|_| link.go(1, Duration::from_secs(60)).unwrap().usage);
+        let cut: Vec<_> = passes.filter(|it| (it.user_ns + it.system_ns).is_multiple_of(TICK_NS)).collect();
+        assert_eq!(cut, [], "JDK {}", jdk.version);
+        link.bye().unwrap();
+    });
+}
+
+#[test]
 fn an_update_says_where_its_time_went_and_a_pass_what_the_jvm_did() {
     let folder = folder();
     with_each_jdk(|jdk| {

@@ -86,7 +86,7 @@ fn passes_too_short_for_ticks_are_one_missing_reading() {
     let mut run = run();
     let ok = run.findings.cells.iter_mut().filter(|it| it.status == Status::Ok);
     for (at, cell) in ok.take(3).enumerate() {
-        let few = Unseen::FewTicks { cpu_ns: [1_400_000, 8_900_000, 3_000_000][at], tick_ns: 4_000_000 };
+        let few = Unseen::FewTicks { cpu_ns: [1_400_000, 8_900_000, 3_000_000][at], tick_ns: 4_000_000, threads: 1 };
         cell.system_ns_per_op = Reading::unavailable(few);
     }
     let text = report::markdown(&run.record, &run.findings);

@@ -255,6 +255,9 @@ pub enum Unseen {
     FewTicks {
         cpu_ns: u64,
         tick_ns: u64,
+        /// So many times are divided, each by ticks of its own.
+        #[serde(default = "crate::trace::one", skip_serializing_if = "crate::trace::is_one")]
+        threads: u32,
     },
     /// While one thread waits, others may work.
     SeveralThreads,

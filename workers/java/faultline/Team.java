@@ -158,7 +158,7 @@ final class Team {
                 await();
                 phases();
                 await();
-                if (counts) usage = Usage.now().since(before);
+                if (counts) usage = thread == 0 ? Usage.now().since(before) : Usage.now().sinceItBegan(before);
             } catch (Throwable error) {
                 // Also what a mapped page that could not be had becomes: the JVM throws that some time later, anywhere.
                 leave(error);

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.lang.management.CompilationMXBean;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -13,24 +14,33 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * What a thread that makes passes spent, times in the kernel's ticks; and, apart from it, what the JVM's own threads did
- * meanwhile.
+ * What a thread that makes passes spent; and, apart from it, what the JVM's own threads did meanwhile.
+ *
+ * How its time divides into user and system time is in /proc/thread-self/stat alone, each of them cut to whole ticks since the
+ * thread began. Of a thread that was there long before a pass, the difference of two looks is too long as often as too short. Of
+ * one that begins with the pass it is always too short, by up to a tick each; so its time is that of the scheduler's clock.
  */
 final class Usage {
     private static final long AT_PAGESZ = 6;
     private static final long TICK_NS = 10_000_000;
     private static final CompilationMXBean COMPILER = ManagementFactory.getCompilationMXBean();
     private static final List<GarbageCollectorMXBean> COLLECTORS = ManagementFactory.getGarbageCollectorMXBeans();
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
     private static final String[] NAMES = {"user_ns", "system_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches"};
+    private static final int USER = 0, SYSTEM = 1;
     /** More than either file has in it, so that one call reads all. */
     private static final int FILE_BYTES = 8192;
     /** In the order of their names. */
     private final long[] spent;
     /** What the looks at /proc read themselves: calls, and bytes. */
     private final long calls, bytes;
+    /** By the scheduler's clock, before and after the look. */
+    private final long cpuFrom, cpuTo;
 
-    private Usage(long[] spent, long calls, long bytes) {
+    private Usage(long[] spent, long cpuFrom, long cpuTo, long calls, long bytes) {
         this.spent = spent;
+        this.cpuFrom = cpuFrom;
+        this.cpuTo = cpuTo;
         this.calls = calls;
         this.bytes = bytes;
     }
@@ -55,6 +65,7 @@ final class Usage {
 
     /** Of the thread that asks. */
     static Usage now() throws IOException {
+        long cpuFrom = cpuNs();
         String stat = whole("/proc/thread-self/stat"), status = whole("/proc/thread-self/status");
         String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
         long voluntary = 0, involuntary = 0;
@@ -64,7 +75,12 @@ final class Usage {
         }
         long[] spent = {Long.parseLong(fields[11]) * TICK_NS, Long.parseLong(fields[12]) * TICK_NS,
             Long.parseLong(fields[7]), Long.parseLong(fields[9]), voluntary, involuntary};
-        return new Usage(spent, 2, stat.length() + status.length());
+        return new Usage(spent, cpuFrom, cpuNs(), 2, stat.length() + status.length());
+    }
+
+    /** CLOCK_THREAD_CPUTIME_ID; below 0 where the JVM does not have it. */
+    private static long cpuNs() {
+        return THREADS.isCurrentThreadCpuTimeSupported() ? THREADS.getCurrentThreadCpuTime() : -1;
     }
 
     /** By one call; the kernel makes such a file when it is read, and its name of a thread may have any byte in it. */
@@ -79,6 +95,16 @@ final class Usage {
         return with(before, -1);
     }
 
+    /** Of a thread that began with the pass. What no tick tells of its time is as likely either. */
+    Usage sinceItBegan(Usage before) {
+        Usage since = since(before);
+        if (before.cpuTo < 0 || cpuFrom < 0) return since;
+        long cpu = Math.max(0, cpuFrom - before.cpuTo), untold = cpu - since.spent[USER] - since.spent[SYSTEM];
+        since.spent[USER] = Math.max(0, Math.min(since.spent[USER] + untold / 2, cpu));
+        since.spent[SYSTEM] = cpu - since.spent[USER];
+        return since;
+    }
+
     Usage and(Usage other) {
         return with(other, 1);
     }
@@ -86,7 +112,7 @@ final class Usage {
     private Usage with(Usage other, int sign) {
         long[] sum = spent.clone();
         for (int i = 0; i < sum.length; i++) sum[i] += sign * other.spent[i];
-        return new Usage(sum, calls + other.calls, bytes + other.bytes);
+        return new Usage(sum, cpuFrom, cpuTo, calls + other.calls, bytes + other.bytes);
     }
 
     /** Both looks are made between `go` and `done`, and so are those at the log of safepoints, where there is one. */

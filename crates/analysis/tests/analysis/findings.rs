@@ -103,8 +103,31 @@ fn how_the_time_of_short_passes_divides_is_not_known() {
         lab.analyze().cells[0].system_ns_per_op.clone()
     };
     assert_eq!(of(10.0, 10.24), Reading::Value(10.24e6 / 1024.0));
-    let few = Unseen::FewTicks { cpu_ns: 2_000_000, tick_ns: 4_000_000 };
+    let few = Unseen::FewTicks { cpu_ns: 2_000_000, tick_ns: 4_000_000, threads: 1 };
     assert_eq!(of(1.5, 0.5), Reading::unavailable(few));
+}
+
+#[test]
+fn the_time_of_a_jvm_is_divided_where_each_of_its_threads_has_ticks() {
+    let of = |arm: &str, threads: u32, all_ms: f64| {
+        let mut lab = Lab::new();
+        let condition = lab.condition(Condition { threads, ..random("4 KiB", State::Cached) });
+        let cell = lab.cell(condition, arm);
+        lab.measure(cell, 10, 1000.0, |_, pass| {
+            pass.reads("user_ns", all_ms * 0.2e6).reads("system_ns", all_ms * 0.8e6);
+        });
+        lab.analyze().cells[cell].system_ns_per_op.clone()
+    };
+    let few = |ms: u64, tick_ms: u64, threads: u32| {
+        Reading::unavailable(Unseen::FewTicks { cpu_ns: ms * 1_000_000, tick_ns: tick_ms * 1_000_000, threads })
+    };
+    // The first thread is there before the pass, and the others are not.
+    assert!(matches!(of("jvm/channel-positional", 1, 5.0), Reading::Value(_)));
+    assert_eq!(of("jvm/channel-positional", 8, 390.0), few(390, 10, 8));
+    assert!(matches!(of("jvm/channel-positional", 8, 410.0), Reading::Value(_)));
+    // getrusage(2) divides the time of the process.
+    assert!(matches!(of("pread", 8, 21.0), Reading::Value(_)));
+    assert_eq!(of("pread", 8, 19.0), few(19, 4, 1));
 }
 
 #[test]

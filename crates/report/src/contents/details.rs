@@ -95,7 +95,7 @@ pub(crate) fn legend(record: &Record) -> &'static str {
 /// Why a probe's column has no value: in words, but for the numbers of a reason that each cell has others of.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
-    Few { tick_ns: u64 },
+    Few { tick_ns: u64, threads: u32 },
     Other(String),
 }
 
@@ -112,7 +112,9 @@ struct Gaps(BTreeMap<(usize, Gap), Cells>);
 impl Gaps {
     fn add(&mut self, probe: usize, why: &Reason) {
         let (gap, cpu_ns) = match why {
-            Reason::Unseen(Unseen::FewTicks { cpu_ns, tick_ns }) => (Gap::Few { tick_ns: *tick_ns }, *cpu_ns),
+            Reason::Unseen(Unseen::FewTicks { cpu_ns, tick_ns, threads }) => {
+                (Gap::Few { tick_ns: *tick_ns, threads: *threads }, *cpu_ns)
+            }
             why => (Gap::Other(reason(why)), 0),
         };
         self.join((probe, gap), Cells { cells: 1, cpu_ns: [cpu_ns; 2] });
@@ -127,7 +129,7 @@ impl Gaps {
     fn in_words(self) -> Vec<Missing> {
         let in_words = |((probe, gap), Cells { cells, cpu_ns }): ((usize, Gap), Cells)| {
             let reason = match gap {
-                Gap::Few { tick_ns } => words::few_ticks(cpu_ns, tick_ns),
+                Gap::Few { tick_ns, threads } => words::few_ticks(cpu_ns, tick_ns, threads),
                 Gap::Other(reason) => reason,
             };
             Missing { reading: PROBES[probe].title, reason, cells }

@@ -38,7 +38,9 @@ pub(super) fn unseen(why: &Unseen) -> String {
         }
         Unseen::OtherState => "known only where pages are missing in the page cache",
         Unseen::NoCpuTime => "the processor time of the command is unknown",
-        Unseen::FewTicks { cpu_ns, tick_ns } => return few_ticks([*cpu_ns; 2], *tick_ns),
+        Unseen::FewTicks { cpu_ns, tick_ns, threads } => {
+            return few_ticks([*cpu_ns; 2], *tick_ns, *threads);
+        }
         Unseen::SeveralThreads => "while one thread waits, others may work",
         Unseen::FewBeats => "no pass beside a beat was long enough for 100 deadlines",
         Unseen::NoDiskCounters => "the disk's counters cannot be read",
@@ -47,8 +49,9 @@ pub(super) fn unseen(why: &Unseen) -> String {
 }
 
 /// Of cells whose passes take from the least to the most of these.
-pub(crate) fn few_ticks([least_ns, most_ns]: [u64; 2], tick_ns: u64) -> String {
+pub(crate) fn few_ticks([least_ns, most_ns]: [u64; 2], tick_ns: u64, threads: u32) -> String {
     let [least, most, tick] = [least_ns, most_ns, tick_ns].map(|it| number::duration(it as f64));
     let cpu = if least == most { least } else { format!("{least} to {most}") };
-    format!("a pass takes {cpu} of CPU time, and ticks of {tick} do not tell how that divides")
+    let of_each = if threads > 1 { format!(" in {threads} threads") } else { String::new() };
+    format!("a pass takes {cpu} of CPU time{of_each}, and ticks of {tick} do not tell how that divides")
 }

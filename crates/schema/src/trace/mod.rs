@@ -316,11 +316,11 @@ pub struct Traced {
     pub around_ns: Option<u64>,
 }
 
-fn one() -> u32 {
+pub(crate) fn one() -> u32 {
     1
 }
 
-fn is_one(number: &u32) -> bool {
+pub(crate) fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
