@@ -449,6 +449,28 @@ fn an_ordinary_user_gets_the_mechanism_too() {
 }
 
 #[test]
+fn a_command_whose_program_may_not_be_read_is_measured_and_not_said_to_be_wholly_seen() {
+    let Some(sandbox) = Sandbox::of_ordinary_user() else { return };
+    let (file, program, unreadable) = (sandbox.file("file", 1 << 18), sandbox.at("reader"), sandbox.at("unreadable"));
+    for (path, mode) in [(&program, 0o755), (&unreadable, 0o111)] {
+        std::fs::copy(reader(), path).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let reads = [program, unreadable].map(|it| format!("{it} read {file} 4096 64"));
+    let named = format!("--file={file}");
+    let args = ["ab", &reads[0], &reads[1], &named, "--state=as-is", "--rounds=1", "--budget=44s", "--json"];
+    let record = sandbox.run(&args).document().record;
+    let seen: Option<Vec<&Observation>> = record.observations.iter().map(|it| it.seen.value()).collect();
+    let Some([plain, hidden]) = seen.as_deref() else {
+        return println!("skipped: {:?}", record.observations.iter().map(|it| it.seen.reason()).collect::<Vec<_>>());
+    };
+    assert_eq!((calls(&plain.named, "read").0, plain.incomplete.len()), (64, 0));
+    assert_eq!((calls(&hidden.named, "read").0, hidden.incomplete.len()), (0, 1));
+    let skipped: Vec<_> = record.cells.iter().filter_map(|it| it.skipped.as_ref()).collect();
+    assert!(skipped.is_empty(), "{skipped:?}");
+}
+
+#[test]
 fn a_command_that_never_opens_the_named_file_is_refused_with_what_it_opened() {
     let sandbox = Sandbox::new();
     let (file, other) = (sandbox.file("file", 4096), sandbox.file("other", 4096));

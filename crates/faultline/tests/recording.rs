@@ -3,7 +3,10 @@
 use std::{
     collections::BTreeSet,
     fs,
-    os::unix::fs::MetadataExt,
+    os::unix::{
+        fs::{MetadataExt, PermissionsExt},
+        process::CommandExt,
+    },
     path::Path,
     process::{Command, Stdio},
 };
@@ -13,7 +16,7 @@ use schema::trace::{Access, Exact, Header, Inexact, Reader, TracedFile, Via};
 use crate::{
     ab::{anybody_runs, is_there},
     observing::reader,
-    support::{Output, Sandbox},
+    support::{Output, Running, Sandbox, is_root},
 };
 
 const BYTES: usize = 4 << 20;
@@ -113,6 +116,38 @@ fn reads_of_a_file_that_came_through_a_socket_come_out_where_they_were() {
         let (header, accesses) = read(&trace);
         let expected: Vec<Access> = (0..9).map(|at| Access::call(0, BYTES as u64 / 2 + at * 4096, 4096)).collect();
         assert_eq!(accesses, expected, "{}", header.recorder);
+    }
+}
+
+#[test]
+fn a_trace_of_a_program_that_hides_what_it_opens_says_that_it_is_incomplete() {
+    // As in a container: root without the right to look at others (CAP_SYS_PTRACE).
+    let drop_right = || {
+        const CAP_SYS_PTRACE: libc::c_ulong = 19;
+        // SAFETY: the call is async-signal-safe and touches no memory.
+        match unsafe { libc::prctl(libc::PR_CAPBSET_DROP, CAP_SYS_PTRACE) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    let as_root = is_root().then(|| (Sandbox::new(), "root"));
+    let as_user = Sandbox::of_ordinary_user().map(|it| (it, "dumpable"));
+    for (sandbox, how) in [as_root, as_user].into_iter().flatten() {
+        let (file, other, trace) = (sandbox.file("a", 1 << 16), sandbox.file("b", 1 << 16), sandbox.at("t.trace"));
+        fs::set_permissions(sandbox.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let program = sandbox.at("reader");
+        fs::copy(reader(), &program).unwrap();
+        let mut command =
+            sandbox.command(&["trace", "record", "-o", &trace, "--", &program, "hide", how, &file, &other]);
+        if how == "root" {
+            // SAFETY: the closure makes one call, which is async-signal-safe.
+            unsafe { command.pre_exec(drop_right) };
+        }
+        let Some(_) = followed(Running::new(command).end()) else { continue };
+        let (header, accesses) = read(&trace);
+        assert_eq!(accesses.iter().filter(|it| it.file as usize == place(&header, &file)).count(), 2);
+        let run = header.run.unwrap();
+        assert_eq!((run.not_seen.rings, run.not_seen.incomplete.len()), (0, 1), "{how}: {run:?}");
     }
 }
 

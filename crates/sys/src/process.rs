@@ -285,6 +285,8 @@ pub struct Stat {
     pub parent: i32,
     /// It is a part of the kernel and has no memory of its own (PF_KTHREAD in include/linux/sched.h).
     pub is_kernels: bool,
+    /// It has no memory and no open file any more, or is about to let go of them (PF_EXITING in include/linux/sched.h).
+    pub is_ending: bool,
     /// Without its children's.
     pub minor_faults: u64,
     /// Those that waited for a device.
@@ -304,12 +306,14 @@ pub fn stat(path: &str) -> Option<Stat> {
 /// The name, in brackets, may hold anything.
 pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
     const PF_KTHREAD: u64 = 0x0020_0000;
+    const PF_EXITING: u64 = 0x4;
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
     Some(Stat {
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
         is_kernels: number(6)? & PF_KTHREAD != 0,
+        is_ending: number(6)? & PF_EXITING != 0,
         minor_faults: number(7)?,
         major_faults: number(9)?,
         children_faults: number(8)?.saturating_add(number(10)?),
@@ -667,6 +671,7 @@ VmFlags: rd wr mr mw me lo rr
             state: 'D',
             parent: 42,
             is_kernels: false,
+            is_ending: false,
             minor_faults: 1,
             major_faults: 5,
             children_faults: 8,
@@ -675,7 +680,8 @@ VmFlags: rd wr mr mw me lo rr
         };
         assert_eq!(parse_stat(line), Some(expected));
         let kernels = parse_stat(&line.replace("4194304", "2129984")).unwrap();
-        assert!(kernels.is_kernels);
+        assert!(kernels.is_kernels && !kernels.is_ending);
+        assert!(parse_stat(&line.replace("4194304", "4194308")).unwrap().is_ending);
         assert_eq!((parse_stat("77 (a"), parse_stat("")), (None, None));
     }
 

@@ -32,6 +32,7 @@ use std::{
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 pub use calls::{At, CALLS, Call, Does};
+use opened::NotSeen;
 pub use opened::Opened;
 use ptrace::Stop;
 pub use received::Given;
@@ -76,6 +77,12 @@ pub enum Event {
         thread: i32,
         descriptor: i32,
         with: Option<(i32, i32)>,
+    },
+    /// What a thread has open may not be looked at: what its call opened, or read at a position that is looked up, if it is of one
+    /// descriptor. The call follows.
+    Hidden {
+        thread: i32,
+        descriptor: Option<i32>,
     },
     /// A page was touched where something is mapped, for the first time or once more.
     Touched {
@@ -444,6 +451,21 @@ impl Follower<'_> {
         }
     }
 
+    /// What a descriptor of a stopped thread is, if it is known.
+    fn look_up(&mut self, thread: i32, descriptor: i32) -> Option<Opened> {
+        match Opened::of(thread, descriptor) {
+            Ok(mut opened) => {
+                self.look(thread, descriptor, &mut opened);
+                Some(opened)
+            }
+            Err(NotSeen::Gone) => None,
+            Err(NotSeen::Hidden) => {
+                self.tell(Event::Hidden { thread, descriptor: Some(descriptor) });
+                None
+            }
+        }
+    }
+
     /// Until the command's own process has ended.
     fn until_end(&mut self, process: i32) -> ExitStatus {
         loop {
@@ -571,12 +593,11 @@ impl Follower<'_> {
                 descriptor >= 0 && !is_known
             }),
         };
-        let mut opened = descriptor.and_then(|it| Opened::of(thread, it));
-        if let Some((descriptor, opened)) = descriptor.zip(opened.as_mut()) {
-            self.look(thread, descriptor, opened);
-            if let (Does::Open, Some(touches)) = (call.does, &mut self.touches) {
-                touches.opened(process, descriptor, opened);
-            }
+        let opened = descriptor.and_then(|it| self.look_up(thread, it));
+        if let (Some(descriptor), Some(opened), Does::Open, Some(touches)) =
+            (descriptor, &opened, call.does, &mut self.touches)
+        {
+            touches.opened(process, descriptor, opened);
         }
         // Not one that was opened, nor one that is looked at for its position.
         let given = descriptor.filter(|&it| call.does != Does::Open && !self.listener.has_descriptor(thread, it));
@@ -588,8 +609,12 @@ impl Follower<'_> {
         self.tell(Event::Called(Called { thread, call, arguments, result: Some(result), opened }));
         after.into_iter().for_each(|it| self.tell(it));
         let Some(touches) = &mut self.touches else { return };
+        let mut is_hidden = false;
         let advises = match call.does {
-            Does::Map => touches.mapped((thread, process), &arguments, result),
+            Does::Map => touches.mapped((thread, process), &arguments, result).unwrap_or_else(|why| {
+                is_hidden = why == NotSeen::Hidden;
+                None
+            }),
             Does::Remap if result >= 0 => {
                 touches.moved(process, arguments, result as u64);
                 None
@@ -600,13 +625,21 @@ impl Follower<'_> {
         if let Some((task, injected)) = self.tasks.get_mut(&thread).zip(injected) {
             task.injected = Some(injected);
         }
+        if is_hidden {
+            self.tell(Event::Hidden { thread, descriptor: None });
+        }
     }
 
     /// One event for each descriptor, as if it were the result.
     fn receive(&mut self, thread: i32, call: &'static Call, arguments: [u64; 6], given: Given, result: i64) {
-        for descriptor in received::descriptors(thread, given, &arguments, result) {
-            let mut opened = Opened::of(thread, descriptor);
-            opened.iter_mut().for_each(|it| self.look(thread, descriptor, it));
+        let descriptors = received::descriptors(thread, given, &arguments, result).unwrap_or_else(|why| {
+            if why == NotSeen::Hidden {
+                self.tell(Event::Hidden { thread, descriptor: None });
+            }
+            Vec::new()
+        });
+        for descriptor in descriptors {
+            let opened = self.look_up(thread, descriptor);
             let shared = opened.as_ref().and_then(|it| self.shared(thread, descriptor, it));
             let result = Some(i64::from(descriptor));
             self.tell(Event::Called(Called { thread, call, arguments, result, opened }));
@@ -623,14 +656,21 @@ impl Follower<'_> {
         let of_processes: BTreeMap<i32, i32> =
             self.tasks.iter().map(|(&thread, task)| (task.process, thread)).collect();
         for (of, other) in of_processes {
-            for found in opened::descriptors(other).filter(|&it| (of, it) != (process, descriptor)) {
+            // One that may not be looked at may have it.
+            let Ok(found) = opened::descriptors(other) else {
+                return Some(Event::Shared { thread, descriptor, with: None });
+            };
+            for found in found.into_iter().filter(|&it| (of, it) != (process, descriptor)) {
                 match is_same_file((thread, descriptor), (other, found)) {
                     Some(true) => return Some(Event::Shared { thread, descriptor, with: Some((other, found)) }),
                     Some(false) => {}
                     // Nor is it of any other, so those of the same file may be.
                     None => {
                         let is_of_it = |it: &Opened| (it.device, it.inode) == (opened.device, opened.inode);
-                        let may_be = Opened::of(other, found).is_some_and(|it| is_of_it(&it));
+                        let may_be = match Opened::of(other, found) {
+                            Ok(it) => is_of_it(&it),
+                            Err(why) => why == NotSeen::Hidden,
+                        };
                         if may_be {
                             return Some(Event::Shared { thread, descriptor, with: None });
                         }
@@ -686,7 +726,10 @@ impl Follower<'_> {
         let path = fs::read_link(format!("/proc/{thread}/exe")).map(|it| it.to_string_lossy().into_owned());
         let runs_as_other = fs::metadata(format!("/proc/{thread}/exe")).is_ok_and(|it| it.mode() & 0o6000 != 0);
         let is_go = is_go(thread).unwrap_or(false);
-        let mut files = Opened::all(thread);
+        let mut files = Opened::all(thread).unwrap_or_else(|_| {
+            self.tell(Event::Hidden { thread, descriptor: None });
+            Vec::new()
+        });
         files.iter_mut().for_each(|(descriptor, opened)| self.look(thread, *descriptor, opened));
         let path = path.unwrap_or_default();
         self.tell(Event::Executed { thread, path, is_go, runs_as_other, files });

@@ -1,7 +1,9 @@
 //! Descriptors that a process was given by another one: through a socket (unix(7), SCM_RIGHTS), or by pidfd_getfd(2). A recording
 //! of its calls does not have them, so the program is stopped at the calls that give them to it.
 
-use super::ptrace;
+use std::io;
+
+use super::{opened::NotSeen, ptrace};
 
 /// Where a call leaves the descriptors that it gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,22 +29,36 @@ const CONTROL_HEADER_BYTES: usize = WORD + 8;
 const WORD: usize = size_of::<u64>();
 
 /// The descriptors that a call gave to a thread, which is stopped at its result.
-pub(super) fn descriptors(thread: i32, given: Given, arguments: &[u64; 6], result: i64) -> Vec<i32> {
+///
+/// # Errors
+/// The messages may not be looked at.
+pub(super) fn descriptors(thread: i32, given: Given, arguments: &[u64; 6], result: i64) -> Result<Vec<i32>, NotSeen> {
     let messages = match given {
-        _ if result < 0 => return Vec::new(),
-        Given::Result => return vec![result as i32],
+        _ if result < 0 => return Ok(Vec::new()),
+        Given::Result => return Ok(vec![result as i32]),
         Given::Message => 1,
         Given::Messages => result.min(MESSAGES_MAX) as u64,
     };
-    let of = |message: u64| {
-        let at = arguments[1].checked_add(message * NEXT_HEADER)?;
-        let header: [u8; HEADER_BYTES] = ptrace::memory(thread, at).ok()?;
-        let (at, bytes) = (word(&header, CONTROL)?, word(&header, CONTROL + WORD)?);
+    let of = |message: u64| -> io::Result<Vec<i32>> {
+        let Some(at) = arguments[1].checked_add(message * NEXT_HEADER) else { return Ok(Vec::new()) };
+        let header: [u8; HEADER_BYTES] = ptrace::memory(thread, at)?;
+        let Some((at, bytes)) = word(&header, CONTROL).zip(word(&header, CONTROL + WORD)) else {
+            return Ok(Vec::new());
+        };
         let mut control = vec![0; bytes.min(CONTROL_BYTES_MAX) as usize];
-        ptrace::read_memory(thread, at, &mut control).ok()?;
-        Some(rights(&control))
+        ptrace::read_memory(thread, at, &mut control)?;
+        Ok(rights(&control))
     };
-    (0..messages).filter_map(of).flatten().collect()
+    let mut all = Vec::new();
+    for message in 0..messages {
+        match of(message) {
+            Ok(given) => all.extend(given),
+            // Another thread has unmapped it since.
+            Err(error) if matches!(error.raw_os_error(), None | Some(libc::EIO)) => {}
+            Err(error) => return Err(NotSeen::of(thread, &error)),
+        }
+    }
+    Ok(all)
 }
 
 /// The descriptors among control messages (cmsg(3)).
@@ -101,8 +117,8 @@ mod tests {
 
     #[test]
     fn a_descriptor_that_is_a_result_is_that_and_an_error_is_none() {
-        assert_eq!(descriptors(0, Given::Result, &[0; 6], 5), [5]);
-        assert_eq!(descriptors(0, Given::Result, &[0; 6], -1), Vec::<i32>::new());
+        assert_eq!(descriptors(0, Given::Result, &[0; 6], 5), Ok(vec![5]));
+        assert_eq!(descriptors(0, Given::Result, &[0; 6], -1), Ok(Vec::new()));
     }
 
     proptest! {

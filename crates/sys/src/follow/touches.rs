@@ -21,7 +21,7 @@ use rustix::{
     process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open},
 };
 
-use super::{Does, Opened, inject};
+use super::{Does, NotSeen, Opened, inject};
 use crate::{
     folder::{self, Identity},
     page_bytes,
@@ -203,7 +203,7 @@ impl<'a> Touches<'a> {
             Does::Map => {
                 const FILLS: u64 = (libc::MAP_POPULATE | libc::MAP_LOCKED) as u64;
                 let fills = arguments[3] & FILLS != 0 && arguments[1] >= MAPPING_BYTES_MIN && is_of_file(arguments);
-                let file = fills.then(|| Opened::of(thread, arguments[4] as i32)).flatten();
+                let file = fills.then(|| Opened::of(thread, arguments[4] as i32).ok()).flatten();
                 self.is_one_of(file.as_ref()).filter(|_| self.is_on()).map(|_| (3, arguments[3] & !FILLS))
             }
             Does::AdviseMemory => {
@@ -226,13 +226,13 @@ impl<'a> Touches<'a> {
                 const BRINGS_IN: [i32; 3] =
                     [libc::POSIX_FADV_NORMAL, libc::POSIX_FADV_SEQUENTIAL, libc::POSIX_FADV_WILLNEED];
                 let brings_in = BRINGS_IN.contains(&(arguments[3] as i32)) && self.is_on();
-                let file = brings_in.then(|| Opened::of(thread, arguments[0] as i32)).flatten();
+                let file = brings_in.then(|| Opened::of(thread, arguments[0] as i32).ok()).flatten();
                 self.is_one_of(file.as_ref()).map(|_| (3, libc::POSIX_FADV_RANDOM as u64))
             }
             Does::ReadAhead => {
                 // The call has no way to ask for nothing: 0 bytes are all up to the end (mm/fadvise.c).
                 const BEYOND_THE_END: u64 = 1 << 62;
-                let file = self.is_on().then(|| Opened::of(thread, arguments[0] as i32)).flatten();
+                let file = self.is_on().then(|| Opened::of(thread, arguments[0] as i32).ok()).flatten();
                 self.is_one_of(file.as_ref()).map(|_| (1, BEYOND_THE_END))
             }
             _ => None,
@@ -248,34 +248,37 @@ impl<'a> Touches<'a> {
 
     /// The advice for a mapping that a thread, stopped, has just made; nothing where it is none of theirs. With MAP_FIXED it took
     /// the place of what was there.
+    ///
+    /// # Errors
+    /// It is not known whether it is one.
     pub(super) fn mapped(
         &mut self,
         (thread, process): (i32, i32),
         arguments: &[u64; 6],
         result: i64,
-    ) -> Option<inject::Injected> {
+    ) -> Result<Option<inject::Injected>, NotSeen> {
         let bytes = arguments[1];
         // What is no error is an address, and those of programs are not negative.
         if result < 0 {
-            return None;
+            return Ok(None);
         }
         self.unmapped(process, result as u64, bytes);
         if !is_of_file(arguments) || !self.is_on() {
-            return None;
+            return Ok(None);
         }
-        let file = self.is_one_of(Opened::of(thread, arguments[4] as i32).as_ref())?;
+        let Some(file) = self.is_one_of(Some(&Opened::of(thread, arguments[4] as i32)?)) else { return Ok(None) };
         if bytes >= MAPPING_BYTES_MIN {
             // Pages that were read or mapped before would be touched unseen.
             if !advise(process, arguments[4] as i32, file, Advice::DontNeed) {
                 self.fail(file);
-                return None;
+                return Ok(None);
             }
         }
         match inject::Injected::madvise(thread, result as u64, bytes, libc::MADV_RANDOM, Some(file)) {
-            Ok(injected) => Some(injected),
+            Ok(injected) => Ok(Some(injected)),
             Err(_) => {
                 self.fail(file);
-                None
+                Ok(None)
             }
         }
     }
@@ -287,7 +290,8 @@ impl<'a> Touches<'a> {
             return None;
         }
         if self.relieved.insert(process) {
-            for (descriptor, opened) in Opened::all(thread) {
+            // Those that may not be looked at stay slow.
+            for (descriptor, opened) in Opened::all(thread).unwrap_or_default() {
                 if let Some(file) = self.is_one_of(Some(&opened)) {
                     advise(process, descriptor, file, Advice::Normal);
                 }

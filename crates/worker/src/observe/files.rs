@@ -62,6 +62,11 @@ impl OpenFile {
         self.position = Some(position);
     }
 
+    /// It cannot be looked up.
+    pub(super) fn lose_position(&mut self) {
+        self.position = None;
+    }
+
     /// A write at the position moved it. With O_APPEND it goes to the end of the file first (write(2)).
     pub(super) fn wrote(&mut self, bytes: u64, may_append: bool) {
         if bytes > 0 {

@@ -63,6 +63,7 @@ impl<S: Sink> Listener for Model<S> {
             }
             Event::Called(called) => self.call(&called),
             Event::Shared { thread, descriptor, with } => self.share((thread, descriptor), with),
+            Event::Hidden { thread, descriptor } => self.hidden(thread, descriptor),
             Event::Touched { thread, address } => self.touch(thread, address),
             Event::Ended { thread } => self.end(thread),
             Event::Clock { ns } => self.sink.clock(ns),
@@ -264,6 +265,18 @@ impl<S: Sink> Model<S> {
         }
     }
 
+    /// Files that it opens are not known, nor is a position that others may have moved.
+    fn hidden(&mut self, thread: i32, descriptor: Option<i32>) {
+        self.miss(
+            "a program may not be looked at (it is not dumpable, its file may not be read, or it runs as another user), so which \
+             files it reads is not known",
+        );
+        let open = descriptor.and_then(|it| self.known(thread, it).flatten());
+        if let Some(open) = open.filter(|it| !self.files.has_position(*it)) {
+            self.files.of(open).lose_position();
+        }
+    }
+
     /// A write at the position of a file.
     fn wrote(&mut self, called: &Called) {
         let written = called.result.map_or(0, |it| it.max(0) as u64);
@@ -341,7 +354,7 @@ impl<S: Sink> Model<S> {
 
     fn opened(&mut self, called: &Called) {
         let descriptor = called.result.unwrap_or(-1) as i32;
-        // Without it, another thread closed it before it could be looked up.
+        // Without it, another thread closed it before it could be looked up, or it may not be looked at (`hidden`).
         let opened = called.opened.as_ref();
         let open = opened.and_then(|it| Some((it, self.files.open(it, 0, &mut self.sink)?)));
         self.tasks.set(called.thread, descriptor, open.map(|it| it.1));

@@ -214,6 +214,24 @@ fn a_descriptor_that_nobody_saw_being_opened_is_what_it_was_found_to_be() {
 }
 
 #[test]
+fn what_may_not_be_looked_at_is_said_to_be_missing_and_what_was_known_before_is_kept() {
+    let mut model = TestModel::new();
+    model.open(10, 3, 7);
+    model.call_with(10, "openat", &[], 4, Some(Opened { flags: libc::O_RDWR, ..a_file(7) }));
+    assert!(model.0.program.incomplete.is_empty());
+    model.0.receive(Event::Hidden { thread: 10, descriptor: Some(5) });
+    model.call(10, "openat", &[], 5);
+    model.call(10, "read", &[5, 0, 100], 100);
+    assert_eq!(model.0.program.incomplete.len(), 1);
+    model.call(10, "read", &[3, 0, 100], 100);
+    // Of one that is open for both, writes may have moved it unseen.
+    model.0.receive(Event::Hidden { thread: 10, descriptor: Some(4) });
+    model.call(10, "read", &[4, 0, 100], 100);
+    let calls = &model.named().calls["read"];
+    assert_eq!((calls.count, calls.sequential, calls.unplaced), (2, 1, 1));
+}
+
+#[test]
 fn pipes_other_files_failed_calls_and_closed_descriptors_are_not_the_named_file() {
     let mut model = TestModel::new();
     model.call_with(10, "openat", &[], 3, Some(Opened { is_file: false, ..a_file(7) }));
@@ -764,6 +782,7 @@ fn any_calls(random: &mut Random) -> usize {
                 let with = odd.then_some((thread - 1, arguments[0] as i32));
                 model.0.receive(Event::Shared { thread, descriptor: result as i32, with });
             }
+            6 => model.0.receive(Event::Hidden { thread, descriptor: odd.then_some(result as i32) }),
             2 if thread != 10 => model.0.receive(Event::Ended { thread }),
             3 => model.0.receive(Event::Executed {
                 thread,
