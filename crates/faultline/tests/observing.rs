@@ -399,6 +399,20 @@ fn ab_says_whether_a_switch_did_anything() {
 }
 
 #[test]
+fn a_command_that_reads_by_a_ring_is_not_said_to_differ_by_not_reading() {
+    let ring = format!("{} ring", reader());
+    if let Err(reason) = execute(&words(&ring), None) {
+        return println!("skipped: no io_uring: {reason}");
+    }
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let reads = format!("{} read {file} 65536 16", reader());
+    if let Some((likeness, says)) = judged(&sandbox, &file, [&ring, &reads], &[]) {
+        assert_eq!(likeness, Likeness::Unknown, "{says}");
+    }
+}
+
+#[test]
 fn ripgreps_switch_is_seen() {
     let sandbox = Sandbox::new();
     let file = sandbox.write("big.log", "a line with a needle in it\n".repeat(40_000));

@@ -94,6 +94,15 @@ enum Judgement {
 }
 
 fn judge(arms: [&str; 2], seen: [&Observation; 2]) -> Judgement {
+    let hidden = |(seen, arm): (&Observation, &str)| match seen.incomplete.first() {
+        Some(reason) => Some(UnknownLikeness::Incomplete { arm: arm.to_string(), reason: reason.clone() }),
+        None => (seen.rings > 0).then(|| UnknownLikeness::Ring { arm: arm.to_string() }),
+    };
+    // All that it does to a file may be what could not be seen.
+    let is_unseen = |(seen, _): &(&Observation, &str)| is_idle(&seen.named);
+    if let Some(why) = seen.into_iter().zip(arms).filter(is_unseen).find_map(hidden) {
+        return Judgement::Unknown(why);
+    }
     let mut differences = differences(seen.map(|it| &it.named));
     // Absent in records of older versions.
     if let [Some(one), Some(two)] = seen.map(|it| it.readers_at_once)
@@ -104,10 +113,6 @@ fn judge(arms: [&str; 2], seen: [&Observation; 2]) -> Judgement {
     if !differences.is_empty() {
         return Judgement::Different(differences);
     }
-    let hidden = |(seen, arm): (&Observation, &str)| match seen.incomplete.first() {
-        Some(reason) => Some(UnknownLikeness::Incomplete { arm: arm.to_string(), reason: reason.clone() }),
-        None => (seen.rings > 0).then(|| UnknownLikeness::Ring { arm: arm.to_string() }),
-    };
     let idle = || seen.iter().all(|it| is_idle(&it.named)).then_some(UnknownLikeness::Idle);
     let unknown = seen.into_iter().zip(arms).find_map(hidden).or_else(idle);
     unknown.map_or(Judgement::Alike, Judgement::Unknown)
@@ -281,6 +286,21 @@ mod tests {
         let opened = || Access { opens: 1, ..Access::default() };
         assert_eq!(judged(opened(), opened()), Judgement::Unknown(UnknownLikeness::Idle));
         differ(opened(), reading("read", 65_536, 1000, true), &[Kind]);
+    }
+
+    #[test]
+    fn what_was_not_seen_to_reach_a_file_and_may_have_done_so_unseen_is_not_said_to_differ() {
+        let reads = observation(reading("read", 65_536, 1000, true));
+        let unseen = observation(Access { opens: 1, ..Access::default() });
+        let ring = Observation { rings: 1, ..unseen.clone() };
+        let hidden = Observation { incomplete: vec!["why".into()], ..unseen };
+        let of_ring = Judgement::Unknown(UnknownLikeness::Ring { arm: "A".into() });
+        assert_eq!(judge(["A", "B"], [&ring, &reads]), of_ring);
+        let of_hidden = UnknownLikeness::Incomplete { arm: "B".into(), reason: "why".into() };
+        assert_eq!(judge(["A", "B"], [&reads, &hidden]), Judgement::Unknown(of_hidden));
+        // What was seen is different whatever was not.
+        let maps = Observation { rings: 1, ..observation(mapping(1 << 26)) };
+        assert_eq!(judge(["A", "B"], [&maps, &reads]), Judgement::Different(vec![Kind]));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use schema::{
     leftover::FileIdentity,
     observation::{Coldness, ExactTo, Means, Observation, TraceTo, Watch},
     protocol::{Job, Permit},
+    trace::NotSeen,
 };
 use sys::guard::Guard;
 
@@ -77,9 +78,10 @@ pub enum NotRecorded {
     TooLong {
         limit: Duration,
     },
-    /// It read and mapped no file, or none of those that were named.
+    /// It was not seen to read or map a file, or one of those that were named.
     Nothing {
         others: Vec<String>,
+        not_seen: NotSeen,
     },
 }
 
@@ -92,14 +94,22 @@ impl fmt::Display for NotRecorded {
             NotRecorded::TooLong { limit } => {
                 write!(f, "the command did not end within {} s while it was recorded", limit.as_secs_f64())
             }
-            NotRecorded::Nothing { others } if others.is_empty() => {
-                f.write_str("the command read and mapped no file, so there is nothing to write")
+            NotRecorded::Nothing { others, not_seen } => {
+                match (not_seen.is_empty(), others.is_empty()) {
+                    (true, true) => f.write_str("the command read and mapped no file")?,
+                    (true, false) => f.write_str("the command neither read nor mapped a named file")?,
+                    (false, true) => f.write_str("the command was not seen to read or map a file")?,
+                    (false, false) => f.write_str("the command was not seen to read or map a named file")?,
+                }
+                f.write_str(", so there is nothing to write")?;
+                if !others.is_empty() {
+                    write!(f, "; it opened {}", others.join(", "))?;
+                }
+                if !not_seen.is_empty() {
+                    write!(f, "; what could not be seen: {not_seen}")?;
+                }
+                Ok(())
             }
-            NotRecorded::Nothing { others } => write!(
-                f,
-                "the command neither read nor mapped a named file, so there is nothing to write; it opened {}",
-                others.join(", ")
-            ),
         }
     }
 }
@@ -158,11 +168,15 @@ pub fn record(asked: &Recording, interrupted: &AtomicBool) -> Result<Recorded, N
         return Err(NotRecorded::TooLong { limit });
     }
     if memory.metadata().map_err(failed("the trace"))?.len() == 0 {
-        let others = observation.files.iter().map(|it| it.path.clone()).take(SHOWN);
-        return Err(NotRecorded::Nothing { others: others.collect() });
+        return Err(nothing(&observation));
     }
     let trace = TraceFile::open(&path).map_err(|error| NotRecorded::Failed { why: format!("{error:#}") })?;
     Ok(Recorded { trace, observation })
+}
+
+fn nothing(seen: &Observation) -> NotRecorded {
+    let others = seen.files.iter().map(|it| it.path.clone()).take(SHOWN);
+    NotRecorded::Nothing { others: others.collect(), not_seen: NotSeen::of(seen) }
 }
 
 fn named(path: &Path) -> Result<PathBuf, NotRecorded> {
@@ -214,6 +228,19 @@ mod tests {
         let spec = spec(&command, Duration::from_millis(1500)).unwrap();
         assert_eq!((shlex::split(&spec.line).unwrap(), spec.timeout_s), (command.to_vec(), 2));
         assert!(super::spec(&[], FOREVER).is_err());
+    }
+
+    #[test]
+    fn that_nothing_was_read_is_said_of_a_command_that_was_wholly_seen_alone() {
+        let nothing = |not_seen: NotSeen| NotRecorded::Nothing { others: vec!["/a".into()], not_seen }.to_string();
+        let whole = nothing(NotSeen::default());
+        let denies = |text: &str| text.contains("neither") || text.contains("nor");
+        assert!(denies(&whole), "{whole}");
+        let incomplete = vec!["it may not be looked at".to_string()];
+        for not_seen in [NotSeen { rings: 1, ..NotSeen::default() }, NotSeen { incomplete, ..NotSeen::default() }] {
+            let partial = nothing(not_seen.clone());
+            assert!(!denies(&partial) && partial.contains(&not_seen.to_string()), "{partial}");
+        }
     }
 
     #[test]

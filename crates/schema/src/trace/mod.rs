@@ -85,9 +85,23 @@ impl NotSeen {
         *self == NotSeen::default()
     }
 
+    /// Of a program that was watched.
+    pub fn of(seen: &observation::Observation) -> NotSeen {
+        NotSeen { rings: seen.rings, incomplete: seen.incomplete.clone() }
+    }
+
     /// That there is a reason stays.
     fn redacted(self) -> NotSeen {
         NotSeen { incomplete: self.incomplete.iter().map(|_| REASON_LEFT_OUT.to_string()).collect(), ..self }
+    }
+}
+
+/// What it is that was not seen.
+impl fmt::Display for NotSeen {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let rings = (self.rings > 0).then_some("reads through io_uring or Linux AIO");
+        let all: Vec<&str> = rings.into_iter().chain(self.incomplete.iter().map(String::as_str)).collect();
+        f.write_str(&all.join("; "))
     }
 }
 

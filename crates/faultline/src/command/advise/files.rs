@@ -69,9 +69,7 @@ pub(super) fn matters(all: &Summary, is_own: impl Fn(&str) -> bool) -> Result<Ma
         .map(|(place, it)| (place, if is_own(&it.file.path) { reached(it) } else { 0 }))
         .filter(|(_, bytes)| *bytes > 0)
         .collect();
-    let &(most, bytes) = own.iter().max_by_key(|it| it.1).ok_or_else(|| {
-        anyhow!("the command reads no regular file beside those of the system, so there is nothing to advise about; try one that does")
-    })?;
+    let &(most, bytes) = own.iter().max_by_key(|it| it.1).ok_or_else(|| none_matters(all))?;
     let sum = |of: &[(usize, u64)]| of.iter().map(|it| it.1 as f64).sum::<f64>();
     if bytes as f64 > MOST * sum(&own) {
         return Ok(Matters::One(most));
@@ -89,6 +87,18 @@ pub(super) fn matters(all: &Summary, is_own: impl Fn(&str) -> bool) -> Result<Ma
         0 | 1 => Matters::One(most),
         _ => Matters::Several { folder, places: alike.into_iter().map(|it| it.0).collect() },
     })
+}
+
+fn none_matters(all: &Summary) -> anyhow::Error {
+    match all.run.as_ref().map(|it| &it.not_seen).filter(|it| !it.is_empty()) {
+        None => anyhow!(
+            "the command reads no regular file beside those of the system, so there is nothing to advise about; try one that does"
+        ),
+        Some(not_seen) => anyhow!(
+            "the command was not seen to read a regular file beside those of the system, so there is nothing to advise about; \
+             what could not be seen: {not_seen}"
+        ),
+    }
 }
 
 /// Whether a file is reached through mappings, or by calls; nothing where it is both, or neither.
@@ -298,7 +308,10 @@ pub(super) fn sizes(all: &[(u64, u64)]) -> Vec<Bin> {
 
 #[cfg(test)]
 mod tests {
-    use schema::observation::MappingCount;
+    use schema::{
+        observation::MappingCount,
+        trace::{NotSeen, RecordedRun},
+    };
 
     use super::*;
 
@@ -328,6 +341,20 @@ mod tests {
         let (digest, recorder) = ("d".into(), "test".into());
         let all = Summary { digest, recorder, coverage: 1.0, run: None, files, left_out: LeftOut::default() };
         matters(&all, |path| path.starts_with("/own"))
+    }
+
+    #[test]
+    fn that_no_file_is_read_is_said_of_a_command_that_was_wholly_seen_alone() {
+        let refused = |not_seen: NotSeen| {
+            let run = Some(RecordedRun { not_seen, ..RecordedRun::default() });
+            let (digest, recorder, files) = ("d".into(), "test".into(), vec![file("/system", 10, 0)]);
+            let all = Summary { digest, recorder, coverage: 1.0, run, files, left_out: LeftOut::default() };
+            matters(&all, |_| false).unwrap_err().to_string()
+        };
+        assert!(refused(NotSeen::default()).contains("reads no"));
+        let partial = NotSeen { rings: 1, ..NotSeen::default() };
+        let said = refused(partial.clone());
+        assert!(!said.contains("reads no") && said.contains(&partial.to_string()), "{said}");
     }
 
     fn several(folder: &str, places: impl IntoIterator<Item = usize>) -> Matters {

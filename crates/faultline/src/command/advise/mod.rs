@@ -262,7 +262,7 @@ impl Known {
                 NotRecorded::Interrupted => {
                     Stopped("interrupted while the command was recorded; nothing was measured").into()
                 }
-                NotRecorded::Nothing { .. } => {
+                NotRecorded::Nothing { ref not_seen, .. } if not_seen.is_empty() => {
                     anyhow!("{why}: there is nothing to advise about. Try a command that reads a regular file")
                 }
                 NotRecorded::TooLong { .. } => anyhow!(
@@ -314,8 +314,8 @@ impl Known {
                         let trace = exactly(std::slice::from_ref(&file))?.found_as(&trace)?;
                         let exact = replay::summary(&trace)?;
                         let place = exact.files.iter().position(|it| Path::new(&it.file.path) == file);
-                        let place =
-                            place.ok_or_else(|| anyhow!("the command did not reach {} again", file.display()))?;
+                        let place = place
+                            .ok_or_else(|| anyhow!("the command was not seen to reach {} again", file.display()))?;
                         Known::of(trace, &exact, place, file, Some(counts))?
                     }
                 }

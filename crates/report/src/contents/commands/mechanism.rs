@@ -30,7 +30,7 @@ fn observation<'a>(record: &'a Record, arm: &str) -> Option<&'a Reading<Observat
 /// Whether all of an execution was watched, and none of it read or mapped a named file.
 pub(crate) fn is_idle(arm: &str, all: &[MechanismFinding], record: &Record) -> bool {
     let access = all.iter().find(|it| it.arm == arm).and_then(|it| it.access.as_ref());
-    let is_whole = |seen: &Observation| seen.rings == 0 && seen.incomplete.is_empty();
+    let is_whole = |seen: &Observation| !seen.is_partial();
     access.is_some_and(|it| it.calls.is_empty() && it.mappings.is_empty())
         && observation(record, arm).and_then(Reading::value).is_some_and(is_whole)
 }
@@ -104,8 +104,12 @@ fn held_against(
     let arms = [&versus.baseline, &it.arm];
     let called = arms.map(|it| word(names.short(it)));
     let nothing = Access::default();
-    let [one, two] =
-        arms.map(|arm| all.iter().find(|it| it.arm == *arm).and_then(|it| it.access.as_ref()).unwrap_or(&nothing));
+    let both = arms.map(|arm| {
+        let access = all.iter().find(|it| it.arm == *arm).and_then(|it| it.access.as_ref()).unwrap_or(&nothing);
+        let seen = observation(record, arm).and_then(Reading::value);
+        Seen { access, is_partial: seen.is_some_and(Observation::is_partial) }
+    });
+    let [one, two] = both.map(|it| it.access);
     let each = |what: [String; 2]| format!("{} {}; {} {}", called[0], what[0], called[1], what[1]);
     match (versus.likeness, &versus.unknown) {
         (Likeness::Identical, _) => {
@@ -115,21 +119,21 @@ fn held_against(
                 (true, true) => "a difference in time has another cause",
                 (true, false) => "where in it each reads was not compared",
             };
-            let both = [one, two].map(brief);
-            let what = if both[0] == both[1] { format!("each {}", both[0]) } else { each(both) };
+            let brief = both.map(brief);
+            let what = if brief[0] == brief[1] { format!("each {}", brief[0]) } else { each(brief) };
             format!("{what}; {so}")
         }
         (Likeness::Different, _) => {
             let readers =
                 arms.map(|arm| observation(record, arm).and_then(|it| it.value()?.readers_at_once).unwrap_or(0));
             let difference = |of: &AccessDifference| match of {
-                AccessDifference::Kind => each([one, two].map(brief)),
-                AccessDifference::Mappings => each([one, two].map(of_mappings)),
-                AccessDifference::Calls => each([one, two].map(of_calls)),
+                AccessDifference::Kind => each(both.map(brief)),
+                AccessDifference::Mappings => each(both.map(of_mappings)),
+                AccessDifference::Calls => each(both.map(of_calls)),
                 AccessDifference::Direct => each([one, two].map(of_page_cache)),
                 AccessDifference::Hints => each([one, two].map(of_hints)),
                 AccessDifference::Readers => each(readers.map(of_readers)),
-                AccessDifference::Opens => each([one, two].map(of_opens)),
+                AccessDifference::Opens => each(both.map(of_opens)),
             };
             versus.differences.iter().map(difference).collect::<Vec<String>>().join("; ")
         }
@@ -140,6 +144,13 @@ fn held_against(
         (_, Some(UnknownLikeness::Idle)) => "neither command was observed to read or map a named file".into(),
         (_, Some(UnknownLikeness::NotObserved) | None) => "one of them could not be observed".into(),
     }
+}
+
+/// What an arm was seen to do, and whether it may have done more: then it is not said what it does not do.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    access: &'a Access,
+    is_partial: bool,
 }
 
 fn of_page_cache(access: &Access) -> String {
@@ -160,8 +171,9 @@ fn of_readers(at_once: u64) -> String {
     }
 }
 
-fn of_opens(access: &Access) -> String {
+fn of_opens(Seen { access, is_partial }: Seen) -> String {
     match access.opens {
+        0 if is_partial => "was not seen to open a file".into(),
         0 => "opens no file".into(),
         1 => "opens one file once".into(),
         times => format!("opens files {} times", number::count(times as f64)),
@@ -169,7 +181,8 @@ fn of_opens(access: &Access) -> String {
 }
 
 fn describe(access: &Access, seen: &Observation) -> String {
-    let mut parts = vec![of_calls(access), of_mappings(access)];
+    let of = Seen { access, is_partial: seen.is_partial() };
+    let mut parts = vec![of_calls(of), of_mappings(of)];
     if access.goes_around() {
         parts.push(AROUND.into());
     }
@@ -210,19 +223,20 @@ fn is_as_much(one: &Access, other: &Access) -> bool {
 }
 
 /// What matters, in a clause.
-fn brief(access: &Access) -> String {
-    match (!access.mappings.is_empty(), !access.calls.is_empty()) {
-        (true, true) => format!("{} and {}", of_mappings(access), of_calls(access)),
-        (true, false) => of_mappings(access),
-        (false, true) => of_calls(access),
+fn brief(of: Seen) -> String {
+    match (!of.access.mappings.is_empty(), !of.access.calls.is_empty()) {
+        (true, true) => format!("{} and {}", of_mappings(of), of_calls(of)),
+        (true, false) => of_mappings(of),
+        (false, true) => of_calls(of),
+        (false, false) if of.is_partial => "was not seen to read or map it".into(),
         (false, false) => "neither reads nor maps it".into(),
     }
 }
 
 /// `reads 64 MiB: 512 × read of 128 KiB, sequential`, the call with the most bytes first.
-fn of_calls(access: &Access) -> String {
+fn of_calls(Seen { access, is_partial }: Seen) -> String {
     if access.calls.is_empty() {
-        return "reads nothing".into();
+        return if is_partial { "was not seen to read" } else { "reads nothing" }.into();
     }
     let mut calls: Vec<(&String, &Calls)> = access.calls.iter().collect();
     calls.sort_by_key(|(_, it)| std::cmp::Reverse(it.bytes));
@@ -283,9 +297,9 @@ fn order(calls: &Calls) -> String {
 }
 
 /// `maps 64 MiB, private`
-fn of_mappings(access: &Access) -> String {
+fn of_mappings(Seen { access, is_partial }: Seen) -> String {
     if access.mappings.is_empty() {
-        return "maps nothing".into();
+        return if is_partial { "was not seen to map" } else { "maps nothing" }.into();
     }
     let one = |it: &MappingCount| {
         let mut text = size(it.bytes);
@@ -324,6 +338,10 @@ mod tests {
         access
     }
 
+    fn whole(access: &Access) -> Seen<'_> {
+        Seen { access, is_partial: false }
+    }
+
     fn mapping(bytes: u64) -> Access {
         let mut access = Access { opens: 1, ..Access::default() };
         access.count_mapping(&MappingCount { count: 1, bytes, ..MappingCount::default() });
@@ -350,7 +368,7 @@ mod tests {
         let opened = |opens: u64, in_order: u64| {
             let mut access = Access { opens, ..Access::default() };
             (0..100).for_each(|at| access.count_call("pread64", 65_536, 65_536, at < in_order));
-            of_calls(&access)
+            of_calls(whole(&access))
         };
         assert!(opened(100, 1).ends_with(OPENED));
         assert!(opened(99, 1).ends_with("not sequential"));
@@ -377,7 +395,7 @@ mod tests {
         };
         assert_eq!(
             number::plain(&describe(&named, &seen)),
-            "reads 8 MiB: 64 × read of 128 KiB, sequential · maps nothing · sets up a ring (io_uring or AIO), whose reads \
+            "reads 8 MiB: 64 × read of 128 KiB, sequential · was not seen to map · sets up a ring (io_uring or AIO), whose reads \
 cannot be assigned to a file · 1 process, 3 threads; by ptrace · executes code of CPython and Go"
         );
     }
@@ -386,11 +404,16 @@ cannot be assigned to a file · 1 process, 3 threads; by ptrace · executes code
     fn what_two_commands_do_otherwise_is_said_of_each() {
         let mut populated = mapping(1 << 20);
         populated.mappings[0].populate = true;
-        assert_eq!(number::plain(&brief(&populated)), "maps 1 MiB, private, populated");
+        assert_eq!(number::plain(&brief(whole(&populated))), "maps 1 MiB, private, populated");
         populated.hints.insert("madvise(MADV_RANDOM)".into(), 2);
         assert_eq!(of_hints(&populated), "advises 2 × madvise(MADV_RANDOM)");
         assert_eq!(of_hints(&mapping(1)), "gives no advice");
-        assert_eq!(brief(&Access::default()), "neither reads nor maps it");
+        let nothing = Access::default();
+        assert_eq!(brief(whole(&nothing)), "neither reads nor maps it");
+        let partial = Seen { access: &nothing, is_partial: true };
+        for of in [brief, of_calls, of_mappings, of_opens] {
+            assert_ne!(of(partial), of(whole(&nothing)), "what was not seen need not be nothing");
+        }
         assert_eq!(
             [0, 4].map(of_readers),
             ["reads or maps files in one thread at a time", "reads or maps files in 4 threads that are alive at once"]
