@@ -29,6 +29,7 @@ use runtime::RuntimeArgs;
 
 fn main() -> std::process::ExitCode {
     sys::process::survive_file_size_limit();
+    sys::process::keep_ended_children();
     // A worker starts for nearly every pass, and the definitions of all commands take a fifth of its start.
     if std::env::args_os().skip(1).eq(["worker"]) {
         return command::worker::run();

@@ -1,6 +1,6 @@
 //! Commands of the user's as arms: what is compared, what is refused, and that nothing is left running.
 
-use std::{process::Stdio, time::Duration};
+use std::{os::unix::process::CommandExt, process::Stdio, time::Duration};
 
 use schema::{
     Record, Skip, Span, State,
@@ -40,6 +40,26 @@ fn a_command_and_itself_are_measured_side_by_side_with_a_control() {
         })
         .collect();
     assert!(sums.iter().all(|it| *it == sums[0] && *it != "0000000000000000"), "{sums:?}");
+}
+
+#[test]
+fn started_with_ended_children_ignored_all_passes_count_and_commands_wait_for_theirs() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    // The sixteenth bit of the mask is SIGCHLD, 17 (proc_pid_status(5)).
+    let command = format!("grep -q '^SigIgn:.*[02468ace]....$' /proc/self/status && cat {file}");
+    let named = format!("--file={file}");
+    let args = ["ab", &command, &command, &named, "--state=as-is", "--rounds=2", "--budget=5m", "--json"];
+    let mut started = sandbox.command(&args);
+    let ignore = || {
+        // SAFETY: signal(2) is async-signal-safe and touches no memory of this process.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+        Ok(())
+    };
+    // SAFETY: the closure makes one async-signal-safe call.
+    unsafe { started.pre_exec(ignore) };
+    let record = Running::new(started).end().document().record;
+    assert_eq!(record.samples.iter().filter(|it| matches!(it.outcome, Outcome::Ok { .. })).count(), 6);
 }
 
 #[test]

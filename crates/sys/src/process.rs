@@ -526,6 +526,13 @@ pub fn survive_file_size_limit() {
     }
 }
 
+/// Has children that ended wait for being waited for. Where SIGCHLD is ignored, which a program may be started with, the kernel
+/// forgets them at once and wait(2) has no status (sigaction(2)). What is started from here gets the default, too.
+pub fn keep_ended_children() {
+    // SAFETY: the call sets no handler and touches no memory. It fails only for a signal that there is not.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
 /// Gives a child an address space of its own size (setrlimit(2), RLIMIT_AS).
 pub fn limit_address_space(command: &mut Command, bytes: u64) {
     use rustix::process::{Resource, Rlimit, setrlimit};
