@@ -152,6 +152,20 @@ fn a_trace_of_a_program_that_hides_what_it_opens_says_that_it_is_incomplete() {
 }
 
 #[test]
+fn a_file_that_gets_the_inode_of_a_deleted_one_has_its_own_accesses() {
+    let sandbox = on_disk();
+    let (deleted, kept, trace) = (sandbox.at("a"), sandbox.at("b"), sandbox.at("t.trace"));
+    let args = ["trace", "record", "-o", &trace, "--", &reader(), "replace", &deleted, &kept];
+    let Some(_) = followed(sandbox.run(&args)) else { return };
+    let (header, accesses) = read(&trace);
+    let of_kept = place(&header, &kept);
+    let of_deleted = header.files.iter().position(|it| it.path.ends_with("/a")).expect("it is in the table");
+    let count = |file: usize| of(&accesses, file, Via::Call).count();
+    assert_eq!((count(of_deleted), count(of_kept)), (1, 256));
+    assert_eq!(header.files[of_kept].identity.unwrap().inode, fs::metadata(&kept).unwrap().ino());
+}
+
+#[test]
 fn a_file_that_was_passed_through_a_socket_is_read_on_by_both_where_the_other_one_stopped() {
     for sandbox in [Some(Sandbox::new()), Sandbox::of_ordinary_user()].into_iter().flatten() {
         let (file, trace) = (sandbox.file("a", BYTES), sandbox.at("t.trace"));

@@ -118,8 +118,12 @@ const PROOF_TRIES: u32 = 50;
 const PROOF_PAUSE: Duration = Duration::from_millis(2);
 
 fn is_on_overlay(file: &File) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|it| is_overlay(&it))
+}
+
+pub(crate) fn is_overlay(of: &rustix::fs::StatFs) -> bool {
     // The type of the field is another one on each architecture.
-    rustix::fs::fstatfs(file).is_ok_and(|it| it.f_type as u64 & 0xFFFF_FFFF == libc::OVERLAYFS_SUPER_MAGIC as u64)
+    of.f_type as u64 & 0xFFFF_FFFF == libc::OVERLAYFS_SUPER_MAGIC as u64
 }
 
 /// Pages of a range by what the page cache says of them.

@@ -101,6 +101,7 @@ fn main() -> ExitCode {
         ["say", text] => io::stdout().write_all(text.as_bytes()),
         ["ring"] => ring(),
         ["disowned", path] => disowned(path),
+        ["replace", path, other] => replace(path, other),
         ["hide", how, path, other] => hide(how, path, other),
         _ => Err(io::Error::other(format!("{args:?} is nothing that this program does"))),
     };
@@ -458,6 +459,18 @@ fn with_descriptor(descriptor: RawFd, call: impl FnOnce(*mut Message) -> isize) 
         1 => Ok(control.descriptor),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Makes a file of 4 KiB, reads and deletes it, and makes and reads another one of 1 MiB, which may get its inode.
+fn replace(path: &str, other: &str) -> io::Result<()> {
+    for (path, blocks) in [(path, 1), (other, 256)] {
+        std::fs::write(path, vec![7; blocks << 12])?;
+        reads(File::open(path)?, 4096, blocks)?;
+        if blocks == 1 {
+            std::fs::remove_file(path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Two reads of a file, and eight of another one that it opens after the kernel has begun to hide it from others: it gives up being

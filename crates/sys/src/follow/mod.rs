@@ -407,7 +407,7 @@ struct Follower<'a> {
     recorded: Option<Processes>,
     touches: Option<Touches<'a>>,
     /// Files whose residency is known, if that is asked for.
-    looked_at: Option<HashSet<Identity>>,
+    looked_at: Option<HashSet<(Identity, Vec<u8>)>>,
     tasks: BTreeMap<i32, Task>,
     /// Threads that stopped before the stop of their parent announced them.
     early: BTreeSet<i32>,
@@ -446,7 +446,7 @@ impl Follower<'_> {
         if let Some(recorded) = self.recorded.as_mut().filter(|_| opened.is_file && opened.reads_and_writes()) {
             recorded.admit_writes();
         }
-        if self.looked_at.as_mut().is_some_and(|it| it.insert((opened.device, opened.inode))) {
+        if self.looked_at.as_mut().is_some_and(|it| it.insert(opened.identity())) {
             opened.look_at_cache(thread, descriptor);
         }
     }

@@ -1,6 +1,7 @@
 //! What a descriptor of another process refers to, from /proc.
 
 use std::{
+    ffi::CString,
     fs::{self, File},
     io,
     os::unix::fs::MetadataExt,
@@ -10,7 +11,8 @@ use std::{
 use rustix::process::{Pid, test_kill_process};
 
 use crate::{
-    cache::{Way, resident_parts},
+    cache::{Way, is_overlay, resident_parts},
+    folder::Identity,
     page_bytes,
     process::stat,
 };
@@ -22,6 +24,9 @@ pub struct Opened {
     pub is_file: bool,
     pub device: u64,
     pub inode: u64,
+    /// Tells it from a file that had its inode before: some file systems give that of a deleted file to the next one. Empty where
+    /// it is not to be had.
+    pub generation: Vec<u8>,
     pub path: String,
     pub bytes: u64,
     /// As in open(2): O_DIRECT, and whether it may be written to.
@@ -65,6 +70,11 @@ fn is_there(thread: i32) -> bool {
 const PARTS_MAX: usize = 1 << 14;
 
 impl Opened {
+    /// The same for all names of a file, and as long as it is open or mapped without one.
+    pub fn identity(&self) -> (Identity, Vec<u8>) {
+        ((self.device, self.inode), self.generation.clone())
+    }
+
     pub fn reads_and_writes(&self) -> bool {
         self.flags & libc::O_ACCMODE == libc::O_RDWR
     }
@@ -96,10 +106,12 @@ impl Opened {
         let info = fs::read_to_string(format!("/proc/{thread}/fdinfo/{descriptor}"))?;
         let (position, flags) = parse(&info);
         let is_file = metadata.is_file();
+        let generation = if is_file { generation(&link, &metadata) } else { Vec::new() };
         Ok(Opened {
             is_file,
             device: metadata.dev(),
             inode: metadata.ino(),
+            generation,
             path,
             bytes: metadata.len(),
             flags,
@@ -138,6 +150,43 @@ pub(super) fn descriptors(thread: i32) -> Result<Vec<i32>, NotSeen> {
             hidden => Err(hidden),
         },
     }
+}
+
+/// The kernel's handle of a file, which has the generation of its inode; or else when it was made. That goes by ticks, in which a
+/// file may be deleted and another one made.
+fn generation(link: &str, metadata: &fs::Metadata) -> Vec<u8> {
+    /// Linux 2.6.39 (linux/exportfs.h, MAX_HANDLE_SZ).
+    const HANDLE_BYTES_MAX: usize = 128;
+    #[repr(C)]
+    struct Handle {
+        bytes: u32,
+        kind: i32,
+        handle: [u8; HANDLE_BYTES_MAX],
+    }
+    let mut handle = Handle { bytes: HANDLE_BYTES_MAX as u32, kind: 0, handle: [0; HANDLE_BYTES_MAX] };
+    let mut mount = 0i32;
+    let Ok(path) = CString::new(link) else { return Vec::new() };
+    // SAFETY: the path ends with a zero, and the kernel writes no more than the handle has room for, and one number.
+    let named = unsafe {
+        libc::syscall(
+            libc::SYS_name_to_handle_at,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            &raw mut handle,
+            &raw mut mount,
+            libc::AT_SYMLINK_FOLLOW,
+        )
+    };
+    if named == 0 {
+        let bytes = (handle.bytes as usize).min(HANDLE_BYTES_MAX);
+        return [&handle.kind.to_ne_bytes()[..], &handle.handle[..bytes]].concat();
+    }
+    // Not of this file system, or not allowed in this container.
+    // There a file of a lower layer gets another birth when it is opened for writing, and is the same file.
+    let is_layered = rustix::fs::statfs(link).is_ok_and(|it| is_overlay(&it));
+    let born = metadata.created().ok().filter(|_| !is_layered);
+    let born = born.and_then(|it| it.duration_since(std::time::UNIX_EPOCH).ok());
+    born.map_or_else(Vec::new, |it| it.as_nanos().to_ne_bytes().to_vec())
 }
 
 /// `pos:` is decimal, `flags:` octal (proc_pid_fdinfo(5)).
@@ -181,6 +230,32 @@ mod tests {
         assert_eq!([libc::EACCES, libc::EPERM, libc::EIO].map(of), [NotSeen::Hidden; 3]);
         let gone = NotSeen::of(i32::MAX, &io::Error::from_raw_os_error(libc::ENOENT));
         assert_eq!(gone, NotSeen::Gone);
+    }
+
+    #[test]
+    fn a_file_that_gets_the_inode_of_a_deleted_one_is_another_file_and_two_names_are_of_one() {
+        let me = rustix::process::getpid().as_raw_nonzero().get();
+        let of = |file: &File| Opened::of(me, file.as_raw_fd()).unwrap().identity();
+        let folder = tempfile::tempdir().unwrap();
+        let (path, name) = (folder.path().join("a"), folder.path().join("b"));
+        let (file, mut before) = (File::create(&path).unwrap(), Vec::new());
+        fs::hard_link(&path, &name).unwrap();
+        before.push(of(&file));
+        assert_eq!(of(&File::open(&name).unwrap()), before[0]);
+        fs::remove_file(&path).unwrap();
+        fs::remove_file(&name).unwrap();
+        assert_eq!(of(&file), before[0], "it is open");
+        drop(file);
+        if before[0].1.is_empty() {
+            return println!("skipped: the file system has neither handles nor births of files");
+        }
+        for _ in 0..100 {
+            let file = File::create(&path).unwrap();
+            let identity = of(&file);
+            assert!(!before.contains(&identity), "{identity:?}");
+            before.push(identity);
+            fs::remove_file(&path).unwrap();
+        }
     }
 
     proptest! {

@@ -122,7 +122,7 @@ struct Seen {
 /// All files, and all that were opened.
 #[derive(Default)]
 pub(super) struct Files {
-    places: HashMap<Identity, FileId>,
+    places: HashMap<(Identity, Vec<u8>), FileId>,
     seen: Vec<Seen>,
     open: Vec<OpenFile>,
 }
@@ -135,7 +135,7 @@ impl Files {
         }
         let identity = (opened.device, opened.inode);
         let next = FileId(self.places.len());
-        let file = *self.places.entry(identity).or_insert_with(|| {
+        let file = *self.places.entry(opened.identity()).or_insert_with(|| {
             sink.file(next, opened);
             self.seen.push(Seen { identity, bytes: opened.bytes, ahead: None });
             next
@@ -207,6 +207,6 @@ impl Files {
 
     /// Whether this open file is of the file that was found.
     pub(super) fn is_of(&self, open: OpenId, found: &Opened) -> bool {
-        self.places.get(&(found.device, found.inode)) == Some(&self.open[open.0].file)
+        self.places.get(&found.identity()) == Some(&self.open[open.0].file)
     }
 }

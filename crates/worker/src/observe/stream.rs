@@ -381,6 +381,7 @@ mod tests {
             is_file: true,
             device: 1,
             inode,
+            generation: Vec::new(),
             path: path.into(),
             bytes: 10 * PAGE + 1,
             flags: 0,

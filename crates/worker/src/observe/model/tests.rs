@@ -16,6 +16,7 @@ fn a_file(inode: u64) -> Opened {
         is_file: true,
         device: 1,
         inode,
+        generation: Vec::new(),
         path: format!("/data/{inode}"),
         bytes: 1000,
         flags: 0,
@@ -202,6 +203,23 @@ fn a_descriptor_that_comes_with_the_program_keeps_its_place() {
     model.0.receive(Event::Executed { thread: 10, path: "/bin/q".into(), is_go: false, runs_as_other: false, files });
     model.call(10, "read", &[3, 0, 100], 100);
     assert_eq!(model.named().calls["read"].sequential, 2);
+}
+
+#[test]
+fn a_file_that_has_the_inode_of_a_deleted_one_is_seen_by_itself() {
+    let mut model = TestModel::new();
+    model.open(10, 3, 8);
+    model.call(10, "read", &[3, 0, 100], 100);
+    let next = || Opened { generation: vec![1], path: "/data/next".into(), ..a_file(8) };
+    model.call_with(10, "openat", &[], 4, Some(next()));
+    model.call(10, "read", &[4, 0, 200], 200);
+    // What stays open over exec(2) is the one that it was.
+    let files = vec![(3, Opened { position: 100, ..a_file(8) }), (4, Opened { position: 200, ..next() })];
+    model.0.receive(Event::Executed { thread: 10, path: "/bin/q".into(), is_go: false, runs_as_other: false, files });
+    model.call(10, "read", &[4, 0, 200], 200);
+    let seen = model.finish().files;
+    let read: Vec<_> = seen.iter().map(|it| (it.path.as_str(), it.access.read_bytes(), it.access.opens)).collect();
+    assert_eq!(read, [("/data/next", 400, 1), ("/data/8", 100, 1)]);
 }
 
 #[test]
