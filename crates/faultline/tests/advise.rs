@@ -51,6 +51,28 @@ fn is_possible(document: &Document) -> bool {
 }
 
 #[test]
+fn a_file_of_another_mount_namespace_is_not_taken_for_the_one_that_has_its_path_here() {
+    let sandbox = Sandbox::new();
+    let (real, other) = (sandbox.folder("real"), sandbox.folder("x"));
+    let files = [format!("{real}/f"), format!("{other}/f")];
+    files.iter().for_each(|it| fs::write(it, vec![7; 1 << 20]).unwrap());
+    let script = format!("mount --bind {real} {other} && exec {} read {other}/f 4096 100", reader());
+    let unshare = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", &script];
+    let is_possible = std::process::Command::new(unshare[0]).args(&unshare[1..]).output();
+    if !is_possible.is_ok_and(|it| it.status.success()) {
+        return println!("skipped: no mount namespace of one's own here");
+    }
+    let output = advise(&sandbox, &["--once"], &unshare);
+    if output.stderr.contains("it cannot be watched") {
+        return println!("skipped: {}", output.stderr.trim_end());
+    }
+    output.sane();
+    assert!(output.code() != Some(0) && output.stdout.is_empty(), "{output:#?}");
+    output.says(&[&files[1]]);
+    assert_eq!(sandbox.saved(), None);
+}
+
+#[test]
 fn a_command_is_measured_beside_replays_of_its_trace_from_the_same_states() {
     let sandbox = Sandbox::new();
     let (file, trace) = imported(&sandbox);

@@ -11,11 +11,12 @@ use std::{
 use anyhow::{Context, Result, bail};
 use rustix::fs::{MemfdFlags, memfd_create};
 use schema::{
+    leftover::FileIdentity,
     protocol::TraceOf,
     trace::{Access, Header, Overlaps, Reader, Traced, TracedFile, Via, Writer},
 };
 
-use crate::target::named::Named;
+use crate::target::named::{Known, Named};
 
 /// Open, and read once to its end.
 #[derive(Debug)]
@@ -120,10 +121,17 @@ impl TraceFile {
     pub fn of_file(&self, named: Option<&str>, measured: &Path) -> Result<&Traced> {
         let measured = std::fs::canonicalize(measured).ok();
         let is_measured = |path: &str| measured.as_deref().is_some_and(|it| it == Path::new(path));
+        let known = measured.as_deref().and_then(identity);
+        // Of several with one path, the one that is there.
+        let place = |is: &dyn Fn(&TracedFile) -> bool| {
+            let files = &self.header.files;
+            let there = files.iter().position(|it| is(it) && it.identity.is_some() && it.identity == known);
+            there.or_else(|| files.iter().position(is))
+        };
         let place = match (named, self.header.files.as_slice()) {
-            (Some(name), files) => files.iter().position(|it| it.path == name),
+            (Some(name), _) => place(&|it| it.path == name),
             (None, [_]) => Some(0),
-            (None, files) => files.iter().position(|it| is_measured(&it.path)),
+            (None, _) => place(&|it| is_measured(&it.path)),
         };
         let Some(place) = place else {
             let paths: Vec<&str> = self.header.files.iter().map(|it| it.path.as_str()).take(5).collect();
@@ -178,8 +186,10 @@ impl TraceFile {
     pub fn of_found(&self, found: &BTreeMap<String, PathBuf>) -> Result<Option<TraceFile>> {
         let (mut table, mut known) = (Vec::new(), HashMap::new());
         let (mut places, mut is_same) = (Vec::new(), true);
+        let by_both = Known::of(&self.header.files);
         for (file, of) in self.header.files.iter().zip(&self.files) {
             let path = found.get(&file.path).and_then(|it| it.to_str()).filter(|_| of.accesses > 0);
+            let path = path.filter(|it| by_both.may_be(file, it, identity(Path::new(it))));
             is_same &= of.accesses == 0 || path == Some(file.path.as_str());
             if let Some(path) = path {
                 let bytes = std::fs::metadata(path).with_context(|| format!("cannot look at {path}"))?.len();
@@ -249,9 +259,9 @@ impl TraceFile {
     pub fn found_as(&self, earlier: &TraceFile) -> Result<TraceFile> {
         let mut header = self.header.clone();
         for file in &mut header.files {
-            if let Some(of) =
-                earlier.header.files.iter().find(|it| file.identity.is_some() && it.identity == file.identity)
-            {
+            let is_it = |it: &&TracedFile| file.identity.is_some() && it.identity == file.identity;
+            let alike = || earlier.header.files.iter().filter(is_it);
+            if let Some(of) = alike().find(|it| it.path == file.path).or_else(|| alike().next()) {
                 (file.resident_before, file.found, file.evicted) = (of.resident_before, of.found.clone(), of.evicted);
             }
         }
@@ -289,8 +299,8 @@ impl TraceFile {
 }
 
 /// Device and inode, by which a file is known whatever its number of names (link(2)).
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    std::fs::metadata(path).ok().map(|it| (it.dev(), it.ino()))
+fn identity(path: &Path) -> Option<FileIdentity> {
+    std::fs::metadata(path).ok().map(|it| FileIdentity { device: it.dev(), inode: it.ino() })
 }
 
 /// Of a file with several names, the place that the first of them has.
@@ -336,7 +346,7 @@ fn together(digest: &str, files: &[Traced], threads: u32) -> Traced {
 
 #[cfg(test)]
 mod tests {
-    use schema::{Span, leftover::FileIdentity, trace::LeftOut};
+    use schema::{Span, trace::LeftOut};
 
     use super::*;
 

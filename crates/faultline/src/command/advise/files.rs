@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fs,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -59,14 +60,34 @@ pub(super) fn is_own(path: &str) -> bool {
     !is_of_the_system(path) && fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() > 0)
 }
 
+/// Whether a file that was recorded just now is the one that has its path here. A program in a mount namespace of its own, or below
+/// another root, may call another one so (mount_namespaces(7)).
+fn is_here(of: &TracedFile) -> bool {
+    let is_it = |it: &fs::Metadata| of.identity.is_none_or(|of| (of.device, of.inode) == (it.dev(), it.ino()));
+    fs::metadata(&of.path).is_ok_and(|it| is_it(&it))
+}
+
+/// As `is_own`, of a recording that was made just now.
+pub(super) fn is_own_here(of: &TracedFile) -> bool {
+    is_own(&of.path) && is_here(of)
+}
+
+/// Files of which more is reached than is not worth a word, and whose paths are those of others here.
+pub(super) fn elsewhere(all: &Summary, all_bytes: u64) -> impl Iterator<Item = &str> {
+    let is_it = move |it: &&FileSummary| {
+        reached(it) as f64 > SMALL * all_bytes as f64 && is_own(&it.file.path) && !is_here(&it.file)
+    };
+    all.files.iter().filter(is_it).map(|it| it.file.path.as_str())
+}
+
 /// The file with the most bytes reached, if it has most of all; else those that are reached as most bytes are: by calls, or
 /// through mappings.
-pub(super) fn matters(all: &Summary, is_own: impl Fn(&str) -> bool) -> Result<Matters> {
+pub(super) fn matters(all: &Summary, is_own: impl Fn(&TracedFile) -> bool) -> Result<Matters> {
     let own: Vec<(usize, u64)> = all
         .files
         .iter()
         .enumerate()
-        .map(|(place, it)| (place, if is_own(&it.file.path) { reached(it) } else { 0 }))
+        .map(|(place, it)| (place, if is_own(&it.file) { reached(it) } else { 0 }))
         .filter(|(_, bytes)| *bytes > 0)
         .collect();
     let &(most, bytes) = own.iter().max_by_key(|it| it.1).ok_or_else(|| none_matters(all))?;
@@ -90,6 +111,14 @@ pub(super) fn matters(all: &Summary, is_own: impl Fn(&str) -> bool) -> Result<Ma
 }
 
 fn none_matters(all: &Summary) -> anyhow::Error {
+    let is_reached = |it: &&FileSummary| reached(it) > 0 && !is_of_the_system(&it.file.path) && !is_here(&it.file);
+    if let Some(of) = all.files.iter().find(is_reached) {
+        return anyhow!(
+            "what the command reads as {} is not what has this path here: it was deleted or replaced since, or the command has a \
+             mount namespace or a root of its own. There is nothing that could be measured; try it without",
+            of.file.path
+        );
+    }
     match all.run.as_ref().map(|it| &it.not_seen).filter(|it| !it.is_empty()) {
         None => anyhow!(
             "the command reads no regular file beside those of the system, so there is nothing to advise about; try one that does"
@@ -148,8 +177,10 @@ pub(super) fn together(
     let seen = exact.unwrap_or(trace);
     let maps = places.iter().any(|&place| maps(&all.files[place]) == Some(true));
     let mut table: Vec<TracedFile> = places.iter().map(|&place| all.files[place].file.clone()).collect();
-    let by_path: HashMap<String, usize> = table.iter().enumerate().map(|(at, it)| (it.path.clone(), at)).collect();
-    let to: Vec<Option<usize>> = seen.header.files.iter().map(|it| by_path.get(&it.path).copied()).collect();
+    // A path alone may be that of another file in another mount namespace.
+    let known = |it: &TracedFile| (it.path.clone(), it.identity);
+    let by_path: HashMap<_, usize> = table.iter().enumerate().map(|(at, it)| (known(it), at)).collect();
+    let to: Vec<Option<usize>> = seen.header.files.iter().map(|it| by_path.get(&known(it)).copied()).collect();
     for (of, at) in seen.header.files.iter().zip(&to) {
         if let Some(at) = at {
             (table[*at].exact, table[*at].inexact) = (of.exact, of.inexact.clone());
@@ -309,6 +340,7 @@ pub(super) fn sizes(all: &[(u64, u64)]) -> Vec<Bin> {
 #[cfg(test)]
 mod tests {
     use schema::{
+        leftover::FileIdentity,
         observation::MappingCount,
         trace::{NotSeen, RecordedRun},
     };
@@ -340,14 +372,35 @@ mod tests {
     fn of(files: Vec<FileSummary>) -> Result<Matters> {
         let (digest, recorder) = ("d".into(), "test".into());
         let all = Summary { digest, recorder, coverage: 1.0, run: None, files, left_out: LeftOut::default() };
-        matters(&all, |path| path.starts_with("/own"))
+        matters(&all, |it| it.path.starts_with("/own"))
+    }
+
+    #[test]
+    fn a_file_that_was_recorded_is_the_one_that_has_its_path_here_only_by_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "1234").unwrap();
+        let metadata = fs::metadata(&path).unwrap();
+        let of = |inode: u64| {
+            let identity = Some(FileIdentity { device: metadata.dev(), inode });
+            TracedFile { path: path.display().to_string(), identity, ..TracedFile::default() }
+        };
+        let (own, other) = (of(metadata.ino()), of(metadata.ino() + 1));
+        assert!(is_here(&own) && !is_here(&other));
+        let (digest, recorder) = ("d".into(), "test".into());
+        let files = vec![FileSummary { file: TracedFile { path: other.path.clone(), ..other }, ..file("", 10, 0) }];
+        let all = Summary { digest, recorder, coverage: 1.0, run: None, files, left_out: LeftOut::default() };
+        if is_own(&own.path) {
+            assert_eq!(elsewhere(&all, 10).collect::<Vec<_>>(), [own.path.as_str()]);
+        }
+        assert!(matters(&all, is_own_here).is_err());
     }
 
     #[test]
     fn that_no_file_is_read_is_said_of_a_command_that_was_wholly_seen_alone() {
         let refused = |not_seen: NotSeen| {
             let run = Some(RecordedRun { not_seen, ..RecordedRun::default() });
-            let (digest, recorder, files) = ("d".into(), "test".into(), vec![file("/system", 10, 0)]);
+            let (digest, recorder, files) = ("d".into(), "test".into(), vec![file("/usr/lib/a", 10, 0)]);
             let all = Summary { digest, recorder, coverage: 1.0, run, files, left_out: LeftOut::default() };
             matters(&all, |_| false).unwrap_err().to_string()
         };

@@ -27,7 +27,7 @@ use schema::{
     experiment::TraceAsked,
     observation::{Access, Means},
     record::Outcome,
-    trace::{Exact, FileSummary, Summary, Traced},
+    trace::{Exact, FileSummary, Summary, Traced, TracedFile},
 };
 
 use files::{Matters, Together, sizes};
@@ -237,7 +237,7 @@ impl Known {
             true => {
                 let below = Named::gather(&[], std::slice::from_ref(&file), true, interrupted)?;
                 let is_below = |path: &Path| path.starts_with(&file) && below.holds(path);
-                let found = |path: &str| is_below(Path::new(path)) && files::is_own(path);
+                let found = |it: &TracedFile| is_below(Path::new(&it.path)) && files::is_own(&it.path);
                 let none = || anyhow!("the trace reaches no file below {}", file.display());
                 match files::matters(&summary, found).map_err(|_| usage(none()))? {
                     Matters::One(place) => place,
@@ -289,7 +289,7 @@ impl Known {
         let began = file_time();
         let trace = record(&[], None)?.trace;
         let all = replay::summary(&trace)?;
-        let matter = files::matters(&all, files::is_own)?;
+        let matter = files::matters(&all, files::is_own_here)?;
         let path = |place: usize| PathBuf::from(&all.files[place].file.path);
         if let Some(changed) = matter.places().iter().map(|it| path(*it)).find(|it| changed_since(it, began)) {
             bail!(
@@ -302,6 +302,11 @@ impl Known {
             was_found_whole(&all, matter.places())?;
         }
         let all_bytes = all.files.iter().map(files::reached).fold(0, u64::saturating_add);
+        for path in files::elsewhere(&all, all_bytes) {
+            output::warn(&format!(
+                "what the command reads as {path} is another file than the one that has this path here, and nothing is said of it"
+            ));
+        }
         let others = files::others(&all, &matter, all_bytes);
         let mut known = match &matter {
             Matters::One(place) => {

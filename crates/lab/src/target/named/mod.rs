@@ -8,7 +8,7 @@
 mod gathering;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fmt,
     fs::{self, File, OpenOptions},
     os::unix::fs::OpenOptionsExt,
@@ -218,17 +218,18 @@ impl Named {
         self.files.iter().any(|it| it.stamp.is_same_file(&stamp))
     }
 
-    /// Those that the table of a trace has, for a worker: known by their paths, or, where a file has several, by what they are.
-    /// The paths that the worker opens are those that were named.
+    /// Those that the table of a trace has, for a worker: known by what they are, or, of a trace of another machine or of a copy, by
+    /// their paths. The paths that the worker opens are those that were named.
     pub(crate) fn replayed(&self, table: &[TracedFile]) -> Vec<ReplayedFile> {
-        let identity = |it: &Entry| FileIdentity { device: it.stamp.device, inode: it.stamp.inode };
+        let identity = Entry::identity;
+        let known = Known::of(table);
         let named = || self.readable().filter_map(|it| Some((it.path.to_str()?, it)));
         let by_path: HashMap<&str, &Entry> = named().collect();
-        let by_identity: HashMap<(u64, u64), &Entry> =
-            named().map(|(_, it)| ((it.stamp.device, it.stamp.inode), it)).collect();
+        let by_identity: HashMap<FileIdentity, &Entry> = named().map(|(_, it)| (identity(it), it)).collect();
         let found = |of: &TracedFile| {
-            let alike = || of.identity.and_then(|it| by_identity.get(&(it.device, it.inode)));
-            by_path.get(of.path.as_str()).or_else(alike).copied()
+            let may_be = |it: &&&Entry| it.path.to_str().is_some_and(|path| known.may_be(of, path, Some(identity(it))));
+            let alike = of.identity.and_then(|it| by_identity.get(&it)).filter(may_be);
+            alike.or_else(|| by_path.get(of.path.as_str()).filter(may_be)).copied()
         };
         let replayed = |(place, of): (usize, &TracedFile)| {
             let entry = found(of)?;
@@ -375,11 +376,10 @@ impl Named {
     /// beyond its end is not asked for.
     pub fn take_found(&mut self, table: &[TracedFile]) {
         let page = sys::page_bytes();
-        let is = |entry: &Entry, of: &TracedFile| {
-            of.identity.is_some_and(|it| (it.device, it.inode) == (entry.stamp.device, entry.stamp.inode))
-        };
+        let known = Known::of(table);
         for entry in &mut self.files {
-            let of = table.iter().find(|it| is(entry, it));
+            let (path, identity) = (entry.path.to_str().unwrap_or_default(), Some(entry.identity()));
+            let of = table.iter().find(|it| it.identity == identity && known.may_be(it, path, identity));
             let whole = Span { offset: 0, bytes: entry.stamp.bytes };
             let of = of.filter(|it| !it.evicted);
             entry.found = of.and_then(|of| match of.resident_before? {
@@ -454,7 +454,27 @@ impl Named {
     }
 }
 
+/// What the table of a trace says that files are. Two files of it may have one path, in several mount namespaces, or one inode, if
+/// one was deleted before the other was made.
+pub(crate) struct Known<'a>(HashSet<(&'a str, FileIdentity)>);
+
+impl<'a> Known<'a> {
+    pub(crate) fn of(table: &'a [TracedFile]) -> Known<'a> {
+        Known(table.iter().filter_map(|it| Some((it.path.as_str(), it.identity?))).collect())
+    }
+
+    /// Whether a file of the table can be the one that has this path here: not if another one of the table is that by both.
+    pub(crate) fn may_be(&self, of: &TracedFile, path: &str, identity: Option<FileIdentity>) -> bool {
+        let is_known = identity.is_some_and(|it| self.0.contains(&(path, it)));
+        !is_known || (of.path == path && of.identity == identity)
+    }
+}
+
 impl Entry {
+    fn identity(&self) -> FileIdentity {
+        FileIdentity { device: self.stamp.device, inode: self.stamp.inode }
+    }
+
     fn open(&self) -> Result<File, String> {
         let file = open(&self.path).map_err(|error| format!("{} cannot be opened: {error}", self.path.display()))?;
         match file.metadata() {
@@ -645,6 +665,18 @@ mod tests {
         let found: Vec<(u32, &str, u64)> = replayed.iter().map(|it| (it.place, it.path.as_str(), it.bytes)).collect();
         assert_eq!(found, [(1, path("b").as_str(), 4), (3, path("a").as_str(), 4)]);
         assert_eq!(Some(replayed[1].identity), table[3].identity);
+        // Of one path in another mount namespace, and of a deleted file with the same inode, others are.
+        let (a, b) = (path("a"), path("b"));
+        let table = [
+            traced(a.clone(), other.to_str().unwrap()),
+            traced(a.clone(), &a),
+            traced("/gone".into(), &b),
+            traced(b.clone(), &b),
+        ];
+        let places = |table: &[TracedFile]| named.replayed(table).iter().map(|it| it.place).collect::<Vec<u32>>();
+        assert_eq!(places(&table), [1, 3]);
+        // A trace of another machine, or of a copy, has paths alone.
+        assert_eq!(places(&table[..1]), [0]);
     }
 
     #[test]
