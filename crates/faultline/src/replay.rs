@@ -58,7 +58,7 @@ pub fn instead(comparisons: &mut Vec<Compare>, trace: &Path) {
 /// program does.
 fn gaps(trace: &TraceFile, is_meant: impl Fn(usize, &TracedFile) -> bool) -> Vec<String> {
     let meant = trace.touches().enumerate().filter(|(place, (file, _))| is_meant(*place, file)).map(|(_, it)| it);
-    report::trace_gaps(trace.header.coverage, trace.header.run.as_ref(), meant)
+    report::trace_gaps(trace.header.coverage, &trace.header.not_seen, meant)
 }
 
 fn gaps_of(trace: &TraceFile, traced: &Traced) -> Vec<String> {

@@ -22,7 +22,7 @@ pub fn trace(summary: &Summary, is_meant: impl Fn(&TracedFile) -> bool) -> Strin
     let files = summary.files.len();
     let mut text = String::new();
     let meant = summary.files.iter().filter(|it| is_meant(&it.file)).map(|it| (&it.file, it.touched));
-    for gap in trace_gaps(summary.coverage, summary.run.as_ref(), meant) {
+    for gap in trace_gaps(summary.coverage, &summary.not_seen, meant) {
         text.push_str(&format!("{gap}\n"));
     }
     text.push_str(&format!(
@@ -43,24 +43,24 @@ pub fn trace(summary: &Summary, is_meant: impl Fn(&TracedFile) -> bool) -> Strin
 }
 
 /// What a trace lacks of what is read of the files that are meant, each with the touches of pages that it has of it, and what
-/// its recorder did not see of the run.
+/// its recorder did not see.
 pub fn trace_gaps<'a>(
     coverage: f64,
-    run: Option<&RecordedRun>,
+    unseen: &NotSeen,
     meant: impl Iterator<Item = (&'a TracedFile, u64)>,
 ) -> Vec<String> {
     let share = (coverage < 1.0)
         .then(|| format!("incomplete: the trace has {} of the accesses that it was to have", part(coverage)));
-    let unseen: Vec<(&TracedFile, Unseen)> =
+    let mapped: Vec<(&TracedFile, Unseen)> =
         meant.filter_map(|(it, touched)| Some((it, it.unseen(touched)?))).collect();
-    let first = unseen.first().map(|(of, why)| {
-        let others = match unseen.len() - 1 {
+    let first = mapped.first().map(|(of, why)| {
+        let others = match mapped.len() - 1 {
             0 => String::new(),
             others => format!(" (and {})", counted(others, "other file", "other files")),
         };
         format!("incomplete: of {}{others}, {}", visible(&of.path), unseen_pages(*why))
     });
-    share.into_iter().chain(run.into_iter().flat_map(|it| not_seen(&it.not_seen))).chain(first).collect()
+    share.into_iter().chain(not_seen(unseen)).chain(first).collect()
 }
 
 /// As the advice says it of a command.
@@ -234,6 +234,7 @@ mod tests {
             digest: "3fa9c1e2".into(),
             recorder: "strace".into(),
             coverage: 1.0,
+            not_seen: NotSeen::default(),
             run: None,
             files: vec![file],
             left_out,
@@ -297,9 +298,9 @@ mod tests {
                 wall_ns: 1_234_000_000,
                 threads: 2,
                 bytes: 4096 * 500,
-                not_seen: NotSeen { rings: 1, incomplete: vec!["it traces processes itself".into()] },
                 notes: vec!["it ended with status 3".into()],
             }),
+            not_seen: NotSeen { rings: 1, incomplete: vec!["it traces processes itself".into()] },
             files: vec![of(mapped("/a", Exact::Order, None), 500), of(mapped("/b", Exact::None, Some(not_all)), 0)],
             left_out: LeftOut { beyond_limit: 700, small_mappings: 1, ..LeftOut::default() },
         };
@@ -344,7 +345,9 @@ mod tests {
         assert_eq!([part.unseen(0), part.unseen(7)], [Some(Unseen::Unknown(&over)); 2]);
         let [order, read] = [mapped(Exact::Order, None), TracedFile::default()];
         assert_eq!([&order, &read, &code].map(|it| it.unseen(0)), [None; 3]);
-        let gaps = |coverage, meant: &[&TracedFile]| trace_gaps(coverage, None, meant.iter().map(|it| (*it, 0))).len();
+        let gaps = |coverage, meant: &[&TracedFile]| {
+            trace_gaps(coverage, &NotSeen::default(), meant.iter().map(|it| (*it, 0))).len()
+        };
         assert_eq!([gaps(1.0, &[&order, &code]), gaps(1.0, &[&plain, &part]), gaps(0.5, &[&part])], [0, 1, 2]);
     }
 

@@ -216,8 +216,9 @@ impl TraceFile {
         let lost = self.files.iter().zip(&places).filter(|(_, place)| place.is_none()).map(|(of, _)| of.accesses);
         let mut left_out = self.header.left_out;
         left_out.other_files = left_out.other_files.saturating_add(lost.sum());
-        let Header { coverage, ref run, ref recorder, .. } = self.header;
-        let header = Header { coverage, run: run.clone(), ..Header::new(recorder, table, left_out) };
+        let Header { coverage, ref not_seen, ref run, ref recorder, .. } = self.header;
+        let (not_seen, run) = (not_seen.clone(), run.clone());
+        let header = Header { coverage, not_seen, run, ..Header::new(recorder, table, left_out) };
         self.copied(&header, |it| Some(Access { file: places[it.file as usize]? as u32, ..it })).map(Some)
     }
 

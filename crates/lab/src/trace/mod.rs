@@ -11,7 +11,7 @@ use std::{
     io::{BufRead, Read},
 };
 
-use schema::trace::{ACCESSES_MAX, Access, FILES_MAX, Header, LeftOut, Refused, TracedFile, Writer};
+use schema::trace::{ACCESSES_MAX, Access, FILES_MAX, Header, LeftOut, NotSeen, Refused, TracedFile, Writer};
 
 pub use file::TraceFile;
 pub use iolog::write as iolog;
@@ -188,6 +188,11 @@ struct Found<'a> {
     first: Option<u64>,
     /// Those that others made, by their numbers.
     children: HashSet<u64>,
+    /// Those that the log has something of, by their numbers.
+    heard: HashSet<u64>,
+    /// Rings that were set up (io_uring, Linux AIO), and whether one was used.
+    rings: u64,
+    uses_rings: bool,
     accesses: Vec<Access>,
     left_out: LeftOut,
     /// Some of the other files that were read.
@@ -226,6 +231,19 @@ impl Found<'_> {
 
     fn is_meant(&self, path: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|it| it == path)
+    }
+
+    /// Ways to read that the log shows and that no access of it follows from.
+    fn not_seen(&self) -> NotSeen {
+        // A log that has something of one of them has something of all: strace follows all or none (-f).
+        let children = if self.children.is_disjoint(&self.heard) { self.children.len() } else { 0 };
+        let unheard = (children > 0).then(|| {
+            format!(
+                "the log has no line of {children} threads or processes that the program made (strace -f has them), so what they \
+                 read is not known"
+            )
+        });
+        NotSeen { rings: self.rings.max(u64::from(self.uses_rings)), incomplete: unheard.into_iter().collect() }
     }
 
     /// A thread, or a process, was made. Its number is another one's than that of the first.
@@ -320,8 +338,9 @@ impl Found<'_> {
             place(mapped);
         }
         let missing = self.left_out.unknown_offset;
+        let header = Header::new(recorder, files, self.left_out).lacking(self.accesses.len() as u64, missing);
         let imported = Imported {
-            header: Header::new(recorder, files, self.left_out).lacking(self.accesses.len() as u64, missing),
+            header: Header { not_seen: self.not_seen(), ..header },
             accesses: std::mem::take(&mut self.accesses),
         };
         Ok(imported)

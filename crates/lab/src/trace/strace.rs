@@ -113,6 +113,7 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
     let (mut is_known, mut next) = (false, Some(first));
     while let Some(line) = next {
         let (thread, text) = prefix(&line);
+        found.heard.insert(thread);
         if text.starts_with("+++") || text.starts_with("---") {
             is_known = true;
             if text.starts_with("+++") {
@@ -121,7 +122,10 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
         } else if let Some((number, _)) =
             text.strip_prefix("strace: Process ").and_then(|it| it.split_once(" attached"))
         {
-            number.parse().into_iter().for_each(|it| found.child(it));
+            if let Ok(it) = number.parse() {
+                found.child(it);
+                found.heard.insert(it);
+            }
         } else if let Some(begun) = text.strip_suffix("<unfinished ...>") {
             // The space behind a comma is that of the arguments, which the other half begins without.
             let begun = begun.trim_end();
@@ -200,6 +204,9 @@ fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Foun
                 descriptors.share(thread, child);
             }
         }
+        "io_uring_setup" | "io_setup" if !failed => found.rings += 1,
+        // Those that were set up before are not in the log.
+        "io_uring_enter" | "io_submit" if !failed => found.uses_rings = true,
         "dup" | "dup2" | "dup3" | "fcntl" | "fcntl64" if failed => {}
         "fcntl" | "fcntl64" if !arguments.contains(", F_DUPFD") => {}
         "dup" | "dup2" | "dup3" | "fcntl" | "fcntl64" => {

@@ -283,6 +283,35 @@ fn an_iolog_names_no_path_with_a_space() {
 }
 
 #[test]
+fn what_a_log_shows_of_reads_that_it_does_not_have_is_said_and_does_not_lower_the_coverage() {
+    let read = "100 pread64(3</d/a>, \"x\", 10, 0) = 10\n";
+    let not_seen = |more: &str| {
+        let header = of(&format!("{read}{more}")).unwrap().header;
+        assert_eq!(header.coverage, 1.0);
+        (header.not_seen.rings, header.not_seen.incomplete.len())
+    };
+    let rings = [
+        (
+            "100 io_uring_setup(8, {flags=0}) = 4<anon_inode:[io_uring]>\n100 io_uring_enter(4, 1, 1, 0, NULL, 8) = 1\n",
+            1,
+        ),
+        ("100 io_uring_setup(8, {}) = 4\n100 io_setup(8, [0x7f]) = 0\n100 io_submit(0x7f, 1, [{}]) = 1\n", 2),
+        // Set up before.
+        ("100 io_submit(0x7f, 1, [{}]) = 1\n100 io_submit(0x7f, 1, [{}]) = 1\n", 1),
+        ("100 io_uring_setup(8, {}) = -1 ENOSYS (Function not implemented)\n", 0),
+    ];
+    for (more, expected) in rings {
+        assert_eq!(not_seen(more), (expected, 0), "{more}");
+    }
+    let thread = "100 clone3({flags=CLONE_VM|CLONE_FILES|CLONE_THREAD, exit_signal=0}, 88) = 101\n";
+    for made in [thread, "100 vfork() = 101\n", "100 fork() = 101\n", "100 clone(child_stack=NULL, flags=0) = 101\n"] {
+        assert_eq!(not_seen(made), (0, 1), "{made}");
+        assert_eq!(not_seen(&format!("{made}101 +++ exited with 0 +++\n")), (0, 0), "{made}");
+    }
+    assert_eq!(not_seen("100 fork() = -1 EAGAIN (Resource temporarily unavailable)\n"), (0, 0));
+}
+
+#[test]
 fn a_file_that_was_deleted_is_one_whatever_strace_puts_the_mark_behind() {
     for shown in ["/d/a>(deleted)", "/d/a(deleted)>"] {
         let read = format!("7 pread64(3<{shown}, \"x>, y\", 10, 4096) = 6\n7 pread64(4</d/b>, \"\", 10, 0) = 3\n");

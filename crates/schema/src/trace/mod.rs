@@ -41,6 +41,8 @@ pub struct Header {
     /// The share of the accesses that the recorder knows of and the trace has, where it was meant to have them.
     #[serde(default = "all", skip_serializing_if = "is_all")]
     pub coverage: f64,
+    #[serde(default, skip_serializing_if = "NotSeen::is_empty")]
+    pub not_seen: NotSeen,
     /// Of a program that faultline ran; absent in what was imported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RecordedRun>,
@@ -61,8 +63,6 @@ pub struct RecordedRun {
     pub threads: u64,
     /// All bytes that calls copied and pages that were touched, also those that are left out of the trace.
     pub bytes: u64,
-    #[serde(default, skip_serializing_if = "NotSeen::is_empty")]
-    pub not_seen: NotSeen,
     /// What else a reader should know of it, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -216,7 +216,8 @@ impl Header {
     pub fn new(recorder: &str, files: Vec<TracedFile>, left_out: LeftOut) -> Header {
         let columns = columns::of(VERSION).iter().map(|it| it.name.to_string()).collect();
         let recorder = recorder.into();
-        Header { trace_version: VERSION, recorder, columns, coverage: 1.0, run: None, files, left_out }
+        let not_seen = NotSeen::default();
+        Header { trace_version: VERSION, recorder, columns, coverage: 1.0, not_seen, run: None, files, left_out }
     }
 
     /// With the coverage of a trace that has so many accesses and lacks so many. It is never all, and rounded down.
@@ -236,13 +237,9 @@ impl Header {
             inexact: it.inexact.map(Inexact::redacted),
             ..it
         };
-        let run = self.run.map(|it| RecordedRun {
-            command: Vec::new(),
-            notes: Vec::new(),
-            not_seen: it.not_seen.redacted(),
-            ..it
-        });
-        Header { files: self.files.into_iter().enumerate().map(file).collect(), run, ..self }
+        let run = self.run.map(|it| RecordedRun { command: Vec::new(), notes: Vec::new(), ..it });
+        let not_seen = self.not_seen.redacted();
+        Header { files: self.files.into_iter().enumerate().map(file).collect(), not_seen, run, ..self }
     }
 
     /// Whether this version reads what follows it.
@@ -372,6 +369,7 @@ pub struct Summary {
     pub digest: String,
     pub recorder: String,
     pub coverage: f64,
+    pub not_seen: NotSeen,
     pub run: Option<RecordedRun>,
     /// In the order of the table.
     pub files: Vec<FileSummary>,

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 use sha2::{Digest, Sha256};
 
 use super::{
-    ACCESSES_MAX, Access, BYTES_MAX, Header, Refused, VERSION_OF_CONSTANTS,
+    ACCESSES_MAX, Access, BYTES_MAX, Header, NotSeen, Refused, VERSION_OF_CONSTANTS,
     columns::{self, NUMBER_BYTES_MAX, NUMBERS, RUNS_MAX, Run, take, unfolded},
 };
 
@@ -29,6 +29,15 @@ pub struct Reader<R> {
     is_over: bool,
 }
 
+/// Where recordings had it before imported traces had some.
+fn not_seen_of_run(header: &Header, line: &[u8]) -> Option<NotSeen> {
+    if header.run.is_none() || !header.not_seen.is_empty() {
+        return None;
+    }
+    let line: serde_json::Value = serde_json::from_slice(line).ok()?;
+    serde_json::from_value(line.get("run")?.get("not_seen")?.clone()).ok()
+}
+
 impl<R: BufRead> Reader<R> {
     /// # Errors
     /// It does not begin as a trace of this version.
@@ -36,11 +45,14 @@ impl<R: BufRead> Reader<R> {
         // One more than there may be, to see that there is more.
         let mut input = Hashed { input: input.take(BYTES_MAX + 1), hash: Sha256::new(), bytes: 0 };
         let line = input.line()?;
-        let header: Header =
+        let mut header: Header =
             serde_json::from_slice(&line).map_err(|error| match line.starts_with(b"{\"trace_version\"") {
                 true => Refused::Header { why: error.to_string() },
                 false => Refused::NotATrace,
             })?;
+        if let Some(not_seen) = not_seen_of_run(&header, &line) {
+            header.not_seen = not_seen;
+        }
         header.check()?;
         let columns = columns::of(header.trace_version).len();
         Ok(Reader {

@@ -296,9 +296,9 @@ fn a_redacted_header_has_every_count_and_no_text_of_the_machine() {
         wall_ns: 5,
         threads: 2,
         bytes: 7,
-        not_seen: NotSeen { rings: 1, incomplete: vec!["secretd traces itself".into()] },
         notes: vec!["/data/0 was written".into()],
     });
+    named.not_seen = NotSeen { rings: 1, incomplete: vec!["secretd traces itself".into()] };
     let redacted = named.clone().redacted();
     let text = serde_json::to_string(&redacted).unwrap();
     assert!(["secret", "/data", "4711"].iter().all(|it| !text.contains(it)), "{text}");
@@ -309,8 +309,24 @@ fn a_redacted_header_has_every_count_and_no_text_of_the_machine() {
     assert_eq!(redacted.files[1].inexact, named.files[1].inexact);
     let run = redacted.run.unwrap();
     assert_eq!((run.wall_ns, run.threads, run.bytes), (5, 2, 7));
-    assert_eq!((run.not_seen.rings, run.not_seen.incomplete.len()), (1, 1));
+    assert_eq!((redacted.not_seen.rings, redacted.not_seen.incomplete.len()), (1, 1));
     assert_eq!(redacted.left_out, named.left_out);
+}
+
+#[test]
+fn what_an_older_recording_did_not_see_is_read_where_it_was() {
+    let run = Some(RecordedRun { wall_ns: 5, ..RecordedRun::default() });
+    let mut writer = Writer::new(Vec::new(), &Header { run, ..header(1) }).unwrap();
+    writer.push(Access::call(0, 0, 1)).unwrap();
+    let bytes = writer.finish().unwrap();
+    let (at, word) = (bytes.iter().position(|it| *it == b'\n').unwrap(), "\"wall_ns\":5");
+    let line = String::from_utf8(bytes[..at].to_vec()).unwrap();
+    assert!(line.contains(word));
+    let line = line.replace(word, "\"wall_ns\":5,\"not_seen\":{\"rings\":2}");
+    let older = [line.as_bytes(), &bytes[at..]].concat();
+    let not_seen = |bytes: &[u8]| Reader::new(bytes).unwrap().header().not_seen.clone();
+    assert_eq!(not_seen(&older), NotSeen { rings: 2, incomplete: Vec::new() });
+    assert_eq!(not_seen(&bytes), NotSeen::default());
 }
 
 #[test]

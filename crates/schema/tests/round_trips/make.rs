@@ -284,8 +284,8 @@ makes! {
             own_work_ns,
         }
         Permit { execute, write }
-        schema::trace::Header { trace_version, recorder, columns, coverage, run, files, left_out }
-        schema::trace::RecordedRun { command, wall_ns, threads, bytes, not_seen, notes }
+        schema::trace::Header { trace_version, recorder, columns, coverage, not_seen, run, files, left_out }
+        schema::trace::RecordedRun { command, wall_ns, threads, bytes, notes }
         schema::trace::NotSeen { rings, incomplete }
         schema::trace::Traced { digest, file, accesses, bytes, longest_bytes, end_bytes, files, threads, around_ns }
         schema::protocol::TraceOf { path, digest, file, files }

@@ -172,10 +172,11 @@ fn write(
         notes.push(format!("{} processes that it left behind were ended", followed.left));
     }
     let wall_ns = u64::try_from(followed.took.as_nanos()).unwrap_or(u64::MAX);
-    let run = RecordedRun { command, wall_ns, threads: program.threads, bytes: 0, not_seen, notes };
+    let run = RecordedRun { command, wall_ns, threads: program.threads, bytes: 0, notes };
     let ended = Ended {
         recorder: by.word(),
         run,
+        not_seen,
         beyond: followed.beyond,
         beyond_writes: followed.beyond_writes,
         touches: followed.touches.as_ref(),

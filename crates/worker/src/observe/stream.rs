@@ -7,7 +7,9 @@ use schema::{
     Span,
     leftover::FileIdentity,
     observation::FileAccess,
-    trace::{self, ACCESS_BYTES_MAX, Body, Exact, FILES_MAX, Header, Inexact, LeftOut, RecordedRun, TracedFile},
+    trace::{
+        self, ACCESS_BYTES_MAX, Body, Exact, FILES_MAX, Header, Inexact, LeftOut, NotSeen, RecordedRun, TracedFile,
+    },
 };
 use sys::{
     follow::{MAPPING_BYTES_MIN, Opened, TouchesSeen},
@@ -73,6 +75,7 @@ struct Streamed {
 pub(super) struct Ended<'a> {
     pub recorder: &'a str,
     pub run: RecordedRun,
+    pub not_seen: NotSeen,
     /// Calls that are in no recording.
     pub beyond: u64,
     /// Writes that are in none.
@@ -112,7 +115,7 @@ impl Stream {
 
     /// The trace's first line, and everything else of it.
     pub(super) fn finish(mut self, counts: &[FileAccess], ended: Ended) -> (Header, Body) {
-        let Ended { recorder, mut run, beyond, beyond_writes, touches, budget_ms, unexplained } = ended;
+        let Ended { recorder, mut run, not_seen, beyond, beyond_writes, touches, budget_ms, unexplained } = ended;
         self.left_out.beyond_limit += beyond;
         // Where a file that is written to is read after them is not known.
         let is_written = |id: &FileId| counts.get(id.0).is_some_and(|it| it.access.opens_for_writing > 0);
@@ -141,7 +144,8 @@ impl Stream {
         let LeftOut { beyond_limit, unknown_offset, .. } = self.left_out;
         let lost = touches.map_or(0, |it| it.lost);
         let missing = [beyond_limit, unknown_offset, unseen, lost].into_iter().fold(0, u64::saturating_add);
-        let header = Header { run: Some(run), ..Header::new(recorder, files, self.left_out).lacking(kept, missing) };
+        let header =
+            Header { not_seen, run: Some(run), ..Header::new(recorder, files, self.left_out).lacking(kept, missing) };
         (header, self.body)
     }
 
@@ -402,6 +406,7 @@ mod tests {
         Ended {
             recorder: "ptrace",
             run: RecordedRun::default(),
+            not_seen: NotSeen::default(),
             beyond: 0,
             beyond_writes: 0,
             touches,

@@ -119,11 +119,11 @@ fn none_matters(all: &Summary) -> anyhow::Error {
             of.file.path
         );
     }
-    match all.run.as_ref().map(|it| &it.not_seen).filter(|it| !it.is_empty()) {
-        None => anyhow!(
+    match &all.not_seen {
+        not_seen if not_seen.is_empty() => anyhow!(
             "the command reads no regular file beside those of the system, so there is nothing to advise about; try one that does"
         ),
-        Some(not_seen) => anyhow!(
+        not_seen => anyhow!(
             "the command was not seen to read a regular file beside those of the system, so there is nothing to advise about; \
              what could not be seen: {not_seen}"
         ),
@@ -276,7 +276,8 @@ fn of_their_own(
         run.notes.push(note);
     }
     let coverage = trace.header.coverage.min(seen.header.coverage);
-    let header = Header { coverage, run, ..Header::new(&trace.header.recorder, table, left_out) };
+    let not_seen = trace.header.not_seen.clone();
+    let header = Header { coverage, not_seen, run, ..Header::new(&trace.header.recorder, table, left_out) };
     TraceFile::made(&header, accesses)
 }
 
@@ -339,11 +340,7 @@ pub(super) fn sizes(all: &[(u64, u64)]) -> Vec<Bin> {
 
 #[cfg(test)]
 mod tests {
-    use schema::{
-        leftover::FileIdentity,
-        observation::MappingCount,
-        trace::{NotSeen, RecordedRun},
-    };
+    use schema::{leftover::FileIdentity, observation::MappingCount, trace::NotSeen};
 
     use super::*;
 
@@ -369,9 +366,20 @@ mod tests {
         }
     }
 
+    fn summary(files: Vec<FileSummary>) -> Summary {
+        Summary {
+            digest: "d".into(),
+            recorder: "test".into(),
+            coverage: 1.0,
+            not_seen: schema::trace::NotSeen::default(),
+            run: None,
+            files,
+            left_out: LeftOut::default(),
+        }
+    }
+
     fn of(files: Vec<FileSummary>) -> Result<Matters> {
-        let (digest, recorder) = ("d".into(), "test".into());
-        let all = Summary { digest, recorder, coverage: 1.0, run: None, files, left_out: LeftOut::default() };
+        let all = summary(files);
         matters(&all, |it| it.path.starts_with("/own"))
     }
 
@@ -387,9 +395,8 @@ mod tests {
         };
         let (own, other) = (of(metadata.ino()), of(metadata.ino() + 1));
         assert!(is_here(&own) && !is_here(&other));
-        let (digest, recorder) = ("d".into(), "test".into());
         let files = vec![FileSummary { file: TracedFile { path: other.path.clone(), ..other }, ..file("", 10, 0) }];
-        let all = Summary { digest, recorder, coverage: 1.0, run: None, files, left_out: LeftOut::default() };
+        let all = summary(files);
         if is_own(&own.path) {
             assert_eq!(elsewhere(&all, 10).collect::<Vec<_>>(), [own.path.as_str()]);
         }
@@ -399,9 +406,7 @@ mod tests {
     #[test]
     fn that_no_file_is_read_is_said_of_a_command_that_was_wholly_seen_alone() {
         let refused = |not_seen: NotSeen| {
-            let run = Some(RecordedRun { not_seen, ..RecordedRun::default() });
-            let (digest, recorder, files) = ("d".into(), "test".into(), vec![file("/usr/lib/a", 10, 0)]);
-            let all = Summary { digest, recorder, coverage: 1.0, run, files, left_out: LeftOut::default() };
+            let all = Summary { not_seen, ..summary(vec![file("/usr/lib/a", 10, 0)]) };
             matters(&all, |_| false).unwrap_err().to_string()
         };
         assert!(refused(NotSeen::default()).contains("reads no"));

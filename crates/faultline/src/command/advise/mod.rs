@@ -446,7 +446,7 @@ fn advised(trace: &TraceFile, file: &Path, recorded: &Arm, pattern: Pattern, rea
         digest: trace.digest.clone(),
         recorder: trace.header.recorder.clone(),
         coverage: trace.header.coverage,
-        not_seen: trace.header.run.as_ref().map(|it| it.not_seen.clone()).unwrap_or_default(),
+        not_seen: trace.header.not_seen.clone(),
         recorded: recorded.name.clone(),
         pattern,
         reach,
