@@ -86,11 +86,9 @@ __attribute__((noinline)) static void change(unsigned char *bytes, size_t length
 
 enum consume { SUM, COPY, LINES };
 
-static enum consume consume;
-static unsigned char *copy;
-
-/* Bytes that a call has copied already are a program's own. */
-static uint64_t take(const unsigned char *bytes, size_t length, int own) {
+/* Bytes that a call has copied already are a program's own. What it does with them, and where a copy goes, are arguments: the
+ * barrier below has variables in memory read again for each block. */
+static inline uint64_t take(const unsigned char *bytes, size_t length, int own, enum consume consume, unsigned char *copy) {
     switch (consume) {
     case SUM: return sum(bytes, length);
     case LINES: return lines(bytes, length);
@@ -125,6 +123,7 @@ int main(int argc, char **argv) {
     size_t block = strtoull(argv[4], 0, 0), ops = strtoull(argv[5], 0, 0);
     uint64_t seed = strtoull(argv[6], 0, 0), check = 0;
     int held = 0;
+    enum consume consume = SUM;
     for (int i = 7; i < argc; i++) {
         if (!strcmp(argv[i], "held")) held = 1;
         else if (!strncmp(argv[i], "sync=", 5)) sync = argv[i] + 5;
@@ -150,7 +149,7 @@ int main(int argc, char **argv) {
                    : unaligned ? (uint64_t)((unsigned __int128)next(&seed) * (size - block + 1) >> 64)
                                : i * block;
     unsigned char *buffer = buffer_of(block);
-    copy = buffer_of(block);
+    unsigned char *const copy = buffer_of(block);
     for (size_t i = 0; i < block; i++) buffer[i] = i * 31 + seed;
 
     int file = -1;
@@ -204,17 +203,17 @@ int main(int argc, char **argv) {
                     WHOLE(pwrite(file, buffer, block, at), block);
                 }
             } else if (mapping) {
-                check += take(map + at, block, 0);
+                check += take(map + at, block, 0, consume, copy);
             } else if (stdio) {
                 if (fread(buffer, 1, block, stream) != block) err(1, "fread");
-                check += take(buffer, block, 1);
+                check += take(buffer, block, 1, consume, copy);
             } else if (!strcmp(method, "pread")) {
                 WHOLE(pread(file, buffer, block, at), block);
-                check += take(buffer, block, 1);
+                check += take(buffer, block, 1, consume, copy);
             } else {
                 if (random || unaligned) MUST(lseek(file, at, SEEK_SET));
                 WHOLE(read(file, buffer, block), block);
-                check += take(buffer, block, 1);
+                check += take(buffer, block, 1, consume, copy);
             }
         }
         if (warm) continue;

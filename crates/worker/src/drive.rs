@@ -35,7 +35,7 @@ use crate::{
     at_work::AtWork,
     buffer::Buffer,
     consume::{Consumer, CopyOut, DecodeLines, Lines, PartOfBlock, Sum, SumBytes, Touch},
-    source::{Pattern, Source, with_source},
+    source::{Pattern, Source, Spans, with_source},
 };
 
 /// What one thread did.
@@ -91,7 +91,7 @@ pub(crate) fn replay<A: Access>(
 /// Accesses one after the other, from wherever they come.
 fn with_spans<A: Access>(
     access: &mut A,
-    spans: impl Iterator<Item = Span>,
+    spans: impl Spans,
     percent: u32,
     consume: Consume,
     destination: &mut Buffer,
@@ -109,7 +109,7 @@ fn with_spans<A: Access>(
 /// Whole blocks have a loop of their own, without the check for a part of a block.
 fn drive_part<A: Access, C: Consumer>(
     access: &mut A,
-    spans: impl Iterator<Item = Span>,
+    spans: impl Spans,
     percent: u32,
     consumer: impl FnOnce() -> C,
 ) -> io::Result<Count> {
@@ -129,7 +129,7 @@ fn drive_part<A: Access, C: Consumer>(
 #[inline(never)]
 pub(crate) fn drive<A: Access, C: Consumer>(
     access: &mut A,
-    spans: impl Iterator<Item = Span>,
+    spans: impl Spans,
     consumer: impl FnOnce() -> C,
 ) -> io::Result<Count> {
     let mut consumer = consumer();

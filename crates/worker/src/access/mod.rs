@@ -11,6 +11,7 @@ use schema::Span;
 
 use crate::{
     buffer::Buffer,
+    source::Spans,
     task::{Fault, Place, Task, at},
 };
 
@@ -26,9 +27,10 @@ pub(crate) trait Access {
     /// The bytes of `span`, all of them: a file that ends early is an error.
     fn view(&mut self, span: Span) -> io::Result<&[u8]>;
 
-    /// Many spans, in any order. Methods with several reads in flight override this; the others take them one by one.
+    /// Many spans, in any order. Methods with several reads in flight override this, and the one that has them all in memory;
+    /// the others take them one by one.
     #[inline(always)]
-    fn view_each(&mut self, spans: impl Iterator<Item = Span>, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    fn view_each(&mut self, spans: impl Spans, mut each: impl FnMut(&[u8])) -> io::Result<()> {
         for span in spans {
             each(self.view(span)?);
         }

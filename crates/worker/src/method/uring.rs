@@ -19,6 +19,7 @@ use crate::{
     buffer::Buffer,
     mapping::lock_refused,
     session::{self, Session},
+    source::Spans,
     task::{Fault, Place, Refusal, Task, at},
 };
 
@@ -215,12 +216,12 @@ impl Access for RingReader<'_> {
     /// One read alone.
     fn view(&mut self, span: Span) -> io::Result<&[u8]> {
         let slot = *self.ring.free.last().expect("between calls nothing is in flight");
-        self.view_each(std::iter::once(span), |_| ())?;
+        self.view_each([span].iter().copied(), |_| ())?;
         Ok(&self.buffer[slot * self.way.stride..][..span.bytes as usize])
     }
 
     #[inline(always)]
-    fn view_each(&mut self, spans: impl Iterator<Item = Span>, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    fn view_each(&mut self, spans: impl Spans, mut each: impl FnMut(&[u8])) -> io::Result<()> {
         let mut spans = spans.fuse();
         let Ring { ring, slots, free } = &mut *self.ring;
         let (submitter, mut submissions, mut completions) = ring.split();

@@ -16,9 +16,20 @@ pub(crate) use random::Random;
 pub(crate) use replay::{Accesses, Replay, Several, SeveralFile, accesses, several};
 pub(crate) use scan::Scan;
 
+/// Accesses in their order.
+pub(crate) trait Spans: Iterator<Item = Span> {
+    /// As many of the next ones as lie side by side and are equally long: where they lie together, and how many bytes each has.
+    #[inline(always)]
+    fn stretch(&mut self) -> Option<(Span, u64)> {
+        self.next().map(|span| (span, span.bytes))
+    }
+}
+
+impl Spans for std::iter::Copied<std::slice::Iter<'_, Span>> {}
+
 /// The accesses of one thread, in their order. The timed loop is compiled once for each source: `next` allocates nothing and
 /// reads no clock (`drive`).
-pub(crate) trait Source: Iterator<Item = Span> + Sized {
+pub(crate) trait Source: Spans + Sized {
     /// Accesses lie within the range of the pattern, and none is longer than its block.
     fn of(pattern: &Pattern, thread: u32) -> Self;
 
@@ -246,6 +257,8 @@ mod tests {
             self.0.next()
         }
     }
+
+    impl Spans for Backwards {}
 
     impl Source for Backwards {
         fn of(pattern: &Pattern, thread: u32) -> Backwards {

@@ -4,7 +4,7 @@
 
 use schema::Span;
 
-use super::{Pattern, Source, SplitMix64, Union};
+use super::{Pattern, Source, Spans, SplitMix64, Union};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Random {
@@ -25,6 +25,8 @@ impl Iterator for Random {
         Some(Span { offset: self.base + self.prng.slot(self.slots) * self.stride, bytes: self.bytes })
     }
 }
+
+impl Spans for Random {}
 
 impl Source for Random {
     fn of(pattern: &Pattern, thread: u32) -> Random {

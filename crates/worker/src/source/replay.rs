@@ -17,7 +17,7 @@ use schema::{
     trace::{Access, FILES_MAX, Overlaps, Reader, Refused},
 };
 
-use super::{Pattern, Reached, Source, Union};
+use super::{Pattern, Reached, Source, Spans, Union};
 
 /// The accesses of a pass. Those that one thread makes in one part (`ReplayThreads`) lie one after the other, in their order.
 #[derive(Debug, Clone)]
@@ -114,6 +114,8 @@ impl Iterator for Replay {
         span
     }
 }
+
+impl Spans for Replay {}
 
 impl Source for Replay {
     /// In the first part.

@@ -3,7 +3,7 @@
 
 use schema::Span;
 
-use super::{Pattern, Source, Union};
+use super::{Pattern, Source, Spans, Union};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Scan {
@@ -64,6 +64,18 @@ impl Iterator for Scan {
     }
 }
 
+impl Spans for Scan {
+    #[inline(always)]
+    fn stretch(&mut self) -> Option<(Span, u64)> {
+        if self.whole == 0 {
+            return self.next().map(|span| (span, span.bytes));
+        }
+        let span = Span { offset: self.next, bytes: self.whole * self.block };
+        (self.next, self.whole) = (span.end(), 0);
+        Some((span, self.block))
+    }
+}
+
 impl Source for Scan {
     fn of(pattern: &Pattern, thread: u32) -> Scan {
         let (ops, before) = pattern.share(thread);
@@ -117,6 +129,24 @@ mod tests {
         let pattern = pattern(Workload::Scan, (100, 10), 4, 5, 1);
         let spans: Vec<(u64, u64)> = Scan::of(&pattern, 0).map(|span| (span.offset, span.bytes)).collect();
         assert_eq!(spans, [(100, 4), (104, 4), (108, 2), (100, 4), (104, 4)]);
+    }
+
+    #[test]
+    fn the_stretches_of_a_scan_have_its_blocks_in_their_order() {
+        for (range, block, ops, threads) in
+            [((100, 10), 4, 5, 1), ((0, 8), 4, 7, 1), ((3, 3), 8, 4, 1), ((0, 40), 4, 25, 3)]
+        {
+            let pattern = pattern(Workload::Scan, range, block, ops, threads);
+            for thread in 0..threads {
+                let mut stretched = Vec::new();
+                let mut scan = Scan::of(&pattern, thread);
+                while let Some((stretch, bytes)) = scan.stretch() {
+                    let offsets = (stretch.offset..stretch.end()).step_by(bytes as usize);
+                    stretched.extend(offsets.map(|offset| Span { offset, bytes }));
+                }
+                assert_eq!(stretched, Scan::of(&pattern, thread).collect::<Vec<_>>(), "{pattern:?}");
+            }
+        }
     }
 
     #[test]
