@@ -328,6 +328,28 @@ fn writes_to_a_part_of_the_file_come_to_another_part_in_each_round_and_all_arms_
 }
 
 #[test]
+fn nothing_is_tried_outside_of_a_range_that_is_given() {
+    let sandbox = Sandbox::new();
+    for (name, workload) in [("scan", "scan"), ("overwrite", "overwrite")] {
+        let text = format!(
+            "title = \"t\"\n[[compare]]\nworkload = {workload:?}\nblock = \"64 KiB\"\nstate = \"cached\"\n\
+             range = {{ offset = \"16 MiB\", bytes = \"8 MiB\" }}\narms = [\"{}\", \"mmap\"]\n",
+            if workload == "scan" { "pread" } else { "pwrite" }
+        );
+        let file = format!("{name}.toml");
+        std::fs::write(sandbox.path().join(&file), text).unwrap();
+        let typed = ["run", ".", "-e", &file, "--size=32MiB", "--rounds=2", "--budget=4s", "--json"];
+        let record = sandbox.run(&typed).document().record;
+        assert!(!record.fills.is_empty(), "{name}");
+        for filled in &record.fills {
+            // A trial elsewhere would have been brought in too.
+            assert!(filled.range.offset == 16 << 20 && filled.range.end() <= 24 << 20, "{name}: {:?}", filled.range);
+        }
+        assert!(record.samples.iter().all(|it| it.window_offset.is_none()), "{name}");
+    }
+}
+
+#[test]
 fn scans_of_a_part_of_the_file_come_to_another_part_in_each_round_and_all_arms_to_the_same() {
     let sandbox = Sandbox::new();
     // Larger than the largest pass that is made of it.

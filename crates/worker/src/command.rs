@@ -136,7 +136,7 @@ impl Session for Execution {
             seen.insert("output_bytes".to_string(), Reading::Value(ended.output.bytes as f64));
         }
         seen.extend(io_readings(&before.1, &sys::process::io_of_children()));
-        if tree.disowns_children() {
+        if tree.lacks_children(&usage) {
             let names = Usage::READINGS.iter().chain(&IO_READINGS);
             seen.extend(names.map(|name| (name.to_string(), Reading::unavailable(DISOWNED))));
         }
@@ -504,7 +504,7 @@ fn end_with_controller(over: &AtomicBool) {
 const IO_READINGS: [&str; 5] =
     ["read_calls", "read_call_bytes", "write_calls", "device_read_bytes", "device_write_bytes"];
 const DISOWNED: &str =
-    "the command ignores SIGCHLD: the kernel reaps its children, and adds what they spent to nothing (wait(2))";
+    "the command waits for no child: the kernel reaps those that it has, and adds what they spent to nothing (wait(2))";
 
 fn io_readings(
     before: &io::Result<sys::process::Io>,

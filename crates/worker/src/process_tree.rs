@@ -5,7 +5,7 @@
 //! that is being timed; the counters of /proc/PID/status do not.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     fs,
     time::{Duration, Instant},
 };
@@ -14,7 +14,7 @@ use rustix::{
     process::Pid,
     time::{ClockId, clock_gettime},
 };
-use schema::record::Reading;
+use schema::{protocol::Usage, record::Reading};
 use sys::process::{Stat, number_after, pids, stat};
 
 const FIRST_LOOK: Duration = Duration::from_millis(2);
@@ -33,8 +33,10 @@ pub(crate) struct ProcessTree {
     looks: u32,
     peak: MemoryUse,
     at_work: AtWork,
-    /// A process of it has let the kernel reap its children.
+    /// A process of it has let the kernel reap its children, as far as that is seen from outside.
     disowns_children: bool,
+    /// Minor faults of each process, by its number and when it began, at the last look at it.
+    faults: HashMap<(i32, u64), u64>,
 }
 
 /// The two largest numbers of threads that were at work at a look. One look alone may see a shell and the program that it
@@ -72,6 +74,7 @@ impl ProcessTree {
             peak: MemoryUse::default(),
             at_work: AtWork::default(),
             disowns_children: false,
+            faults: HashMap::new(),
         }
     }
 
@@ -98,6 +101,7 @@ impl ProcessTree {
                 sum.anonymous += memory.anonymous;
                 sum.file += memory.file;
             }
+            self.faults.insert((*pid, stat.started), stat.minor_faults);
             working += working_threads(*pid, stat);
         }
         if sum != MemoryUse::default() {
@@ -119,10 +123,10 @@ impl ProcessTree {
         self.disowns_children |= status.is_ok_and(|it| ignores_children(&it));
     }
 
-    /// Whether the sums of all children lack some: what the kernel reaps by itself is added to no parent (kernel/exit.c,
-    /// `wait_task_zombie`).
-    pub(crate) fn disowns_children(&self) -> bool {
-        self.disowns_children
+    /// Whether what all children spent lacks some of them: what the kernel reaps by itself is added to no parent (kernel/exit.c,
+    /// `wait_task_zombie`). With SA_NOCLDWAIT (sigaction(2)) that is not seen from outside, but fewer faults than were seen are.
+    pub(crate) fn lacks_children(&self, spent: &Usage) -> bool {
+        self.disowns_children || self.faults.values().sum::<u64>() > spent.minor_faults
     }
 
     pub(crate) fn readings(&self) -> BTreeMap<String, Reading<f64>> {
@@ -226,6 +230,21 @@ mod tests {
         assert!(ignores_children("State:\tZ (zombie)\nSigIgn:\t0000000001011000\n"));
         assert!(!ignores_children("SigBlk:\t0000000000010000\nSigIgn:\t0000000001001000\n"));
         assert!(!ignores_children("SigIgn:\tnonsense\n") && !ignores_children(""));
+    }
+
+    #[test]
+    fn fewer_faults_than_were_seen_lack_a_child() {
+        let mut tree = ProcessTree::of(rustix::process::getpid());
+        tree.faults = HashMap::from([((1, 5), 100), ((2, 5), 30), ((1, 9), 7)]);
+        let spent = |minor_faults| Usage {
+            user_ns: 0,
+            system_ns: 0,
+            minor_faults,
+            major_faults: 0,
+            voluntary_switches: 0,
+            involuntary_switches: 0,
+        };
+        assert!(tree.lacks_children(&spent(136)) && !tree.lacks_children(&spent(137)));
     }
 
     #[test]

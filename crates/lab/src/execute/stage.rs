@@ -147,7 +147,7 @@ impl Bench<'_> {
             }
             let label = self.record.conditions[condition].label();
             self.show(format!("trying {label}"), hooks);
-            trials.insert(condition, self.try_out(condition, &mut failures));
+            trials.insert(condition, self.try_out(condition, given[condition], &mut failures));
         }
         self.leave_replays_of_nothing();
         trials.values().for_each(|trials| self.leave_hopeless(trials));
@@ -157,7 +157,7 @@ impl Bench<'_> {
         let shares = self.shares(time, &conditions, &trials);
         for (&condition, share_ns) in conditions.iter().zip(shares).filter(|(it, _)| given[**it] != Given::Ops) {
             let trials = trials.entry(condition).or_default();
-            self.leave_slow(condition, trials, share_ns);
+            self.leave_slow(condition, given[condition], trials, share_ns);
         }
         plan::leave_lone_baselines(&mut self.record.cells);
         conditions.retain(|&it| self.is_measured(it));
@@ -414,7 +414,7 @@ impl Bench<'_> {
     }
 
     /// Short passes of every arm; what is unavailable is skipped.
-    fn try_out(&mut self, condition: usize, failures: &mut BTreeMap<usize, String>) -> Vec<Trial> {
+    fn try_out(&mut self, condition: usize, given: Given, failures: &mut BTreeMap<usize, String>) -> Vec<Trial> {
         let mut trials = Vec::new();
         for cell in self.cells_of(condition) {
             let entry = &self.record.cells[cell];
@@ -426,7 +426,7 @@ impl Bench<'_> {
                 self.record.cells[cell].leave_out(Skip::Untried);
                 continue;
             }
-            match self.trial(cell) {
+            match self.trial(cell, given) {
                 Ok(trial) => trials.push(trial),
                 Err(Trouble::Unavailable(reason)) => self.record.cells[cell].leave_out(Skip::Unavailable(reason)),
                 Err(Trouble::Failed(reason)) if fails_for_good => {
@@ -452,7 +452,7 @@ impl Bench<'_> {
 
     /// Leaves out the arms that are too slow for a condition's share of the budget. One trial may be unlucky, and one of
     /// few blocks may be all first read; so what seems too slow is tried once more, with a useful pass where that fits.
-    fn leave_slow(&mut self, condition: usize, trials: &mut Vec<Trial>, share_ns: f64) {
+    fn leave_slow(&mut self, condition: usize, given: Given, trials: &mut Vec<Trial>, share_ns: f64) {
         let keep = self.baseline_of(condition);
         let under = self.record.conditions[condition].clone();
         let window = self.window();
@@ -464,7 +464,7 @@ impl Bench<'_> {
             let Some(first) = trials.iter_mut().find(|it| it.cell == cell) else { continue };
             let useful = sizing::least_ops(&own, window).max(first.ops);
             let fits = first.pass_time(useful).as_nanos() as f64 <= share_ns / 2.0;
-            if let Ok(second) = self.try_blocks(cell, if fits { useful } else { first.ops }) {
+            if let Ok(second) = self.try_blocks(cell, given, if fits { useful } else { first.ops }) {
                 *first = first.clone().or_faster(second, useful);
             }
         }
@@ -476,13 +476,13 @@ impl Bench<'_> {
 
     /// How long a pass of one cell takes, by a short one. Where the experiment says how many blocks a pass has and they
     /// seem to take long, longer ones follow: the first blocks pay for opening, and for read-ahead that the others use.
-    fn trial(&mut self, cell: usize) -> Result<Trial, Trouble> {
+    fn trial(&mut self, cell: usize, given_of: Given) -> Result<Trial, Trouble> {
         let whole = self.condition_of(cell);
         let given = if whole.ops == 0 { u64::MAX } else { whole.ops };
         let left = self.clock.left();
         let mut ops = sizing::trial_ops(&whole).min(given);
         loop {
-            let trial = self.try_blocks(cell, ops)?;
+            let trial = self.try_blocks(cell, given_of, ops)?;
             let fits = whole.ops == 0 || trial.pass_time(given) <= left / SHORT_PASS;
             if fits || ops >= given || trial.pass_time(ops) > left / LONGEST_TRIAL {
                 return Ok(trial);
@@ -491,13 +491,13 @@ impl Bench<'_> {
         }
     }
 
-    fn try_blocks(&mut self, cell: usize, ops: u64) -> Result<Trial, Trouble> {
+    fn try_blocks(&mut self, cell: usize, given: Given, ops: u64) -> Result<Trial, Trouble> {
         let arm = self.record.cells[cell].arm.clone();
         let whole = self.condition_of(cell);
         let mut under = whole.clone();
         plan::cover(&mut under, ops);
-        let beside = self.cells_of(self.record.cells[cell].condition);
-        if plan::may_move(&whole, beside.into_iter().map(|it| &self.record.cells[it])) {
+        // Where a pass of a round may lie, and nowhere else.
+        if self.may_move(self.record.cells[cell].condition, given) {
             under.range = plan::in_round(under.range, whole.range.end(), 1);
         }
         let pass = self.pass(&arm, &under)?;
@@ -559,14 +559,16 @@ impl Bench<'_> {
         }
     }
 
+    /// Whether passes of a condition may lie elsewhere than its range says: the planner chose that.
+    fn may_move(&self, condition: usize, given: Given) -> bool {
+        let cells = self.cells_of(condition).into_iter().map(|cell| &self.record.cells[cell]);
+        given == Given::Nothing && plan::may_move(&self.record.conditions[condition], cells)
+    }
+
     /// Scans of a part of the file that the planner chose read a part of their own each, and another one in each round: those
     /// conditions, and how far they come.
     fn spread_windows(&mut self, conditions: &[usize], given: &[Given], end: u64) -> BTreeMap<usize, Moving> {
-        let may_move = |it: &usize| {
-            let cells = self.cells_of(*it).into_iter().map(|cell| &self.record.cells[cell]);
-            given[*it] == Given::Nothing && plan::may_move(&self.record.conditions[*it], cells)
-        };
-        let movable: Vec<usize> = conditions.iter().copied().filter(may_move).collect();
+        let movable: Vec<usize> = conditions.iter().copied().filter(|&it| self.may_move(it, given[it])).collect();
         let mut windows: Vec<Span> = movable.iter().map(|&it| self.record.conditions[it].range).collect();
         plan::spread(&mut windows, end);
         // Conditions that ask the same stay equal: where a pass was, its sample says.

@@ -25,6 +25,8 @@ use crate::bpf::{
 const RING_BYTES: u32 = 4 << 20;
 /// The most that recorded calls take in memory: some 10 bytes each of reads anywhere in a file.
 const TAPE_BYTES_MAX: usize = 160 << 20;
+/// The most calls: those that are alike take a byte each, and all of them are gone through once the program has ended.
+const CALLS_MAX: usize = 20_000_000;
 /// Of recorded writes, which only move positions.
 const WRITES_MAX: usize = 500_000;
 /// Interval at which the ring is emptied. Emptying it takes CPU time from the program where there are few processors.
@@ -411,7 +413,7 @@ impl Tape {
                 self.calls.push(seen);
             }
             true => self.beyond_writes += 1,
-            false if self.calls.bytes() < TAPE_BYTES_MAX => self.calls.push(seen),
+            false if self.calls.bytes() < TAPE_BYTES_MAX && self.calls.count < CALLS_MAX => self.calls.push(seen),
             false => self.beyond += 1,
         }
     }
