@@ -3,7 +3,7 @@
  * studies say about time.
  *
  *   cc -O3 -falign-loops=64 -o study study.c
- *   ./study FILE METHOD WORK BLOCK OPS SEED [CONSUME] [held] [sync=each|sync=end]
+ *   ./study FILE METHOD WORK BLOCK OPS SEED [CONSUME] [held] [sync=each|sync=end] [from=BYTES]
  *
  *   METHOD    reading: read, pread, mmap, mmap+willneed, mmap+private, stdio, stdio-mmap (fopen with "rm")
  *             writing: write, write+o-sync, pwrite, mmap
@@ -16,6 +16,7 @@
  *   held      the file is open, and the same pass was made before; the time is that of the reads, which must have no minor
  *             faults
  *   sync      each: O_SYNC (method write+o-sync) or MS_SYNC after every block; end: fsync(2) or MS_SYNC before the end
+ *   from      of an update: where its first block lies, 0 without it
  *
  * An update through a mapping maps each block and unmaps it; an overwrite maps the file once. It leaves the page cache as it
  * is: fill.c brings the file there. The time is from open(2) to close(2). Buffers and offsets are made and touched before.
@@ -123,10 +124,12 @@ int main(int argc, char **argv) {
     size_t block = strtoull(argv[4], 0, 0), ops = strtoull(argv[5], 0, 0);
     uint64_t seed = strtoull(argv[6], 0, 0), check = 0;
     int held = 0;
+    off_t from = 0;
     enum consume consume = SUM;
     for (int i = 7; i < argc; i++) {
         if (!strcmp(argv[i], "held")) held = 1;
         else if (!strncmp(argv[i], "sync=", 5)) sync = argv[i] + 5;
+        else if (!strncmp(argv[i], "from=", 5)) from = strtoull(argv[i] + 5, 0, 0);
         else if (!strcmp(argv[i], "copy")) consume = COPY;
         else if (!strcmp(argv[i], "lines")) consume = LINES;
         else if (strcmp(argv[i], "sum")) errx(2, "unknown word %s", argv[i]);
@@ -138,7 +141,7 @@ int main(int argc, char **argv) {
     int each = !strcmp(sync, "each"), end = !strcmp(sync, "end");
     struct stat st;
     if (stat(path, &st)) err(1, "%s", path);
-    size_t size = st.st_size, places = size / block;
+    size_t size = st.st_size - from, places = size / block;
     if (!block || !places) errx(2, "BLOCK must be at most the file");
     if (!ops || (!random && !unaligned && ops > places)) ops = places;
     size_t reached = random || unaligned ? size : ops * block;
@@ -147,7 +150,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < ops; i++)
         offsets[i] = random ? (uint64_t)((unsigned __int128)next(&seed) * places >> 64) * block
                    : unaligned ? (uint64_t)((unsigned __int128)next(&seed) * (size - block + 1) >> 64)
-                               : i * block;
+                               : from + i * block;
     unsigned char *buffer = buffer_of(block);
     unsigned char *const copy = buffer_of(block);
     for (size_t i = 0; i < block; i++) buffer[i] = i * 31 + seed;
@@ -165,6 +168,7 @@ int main(int argc, char **argv) {
                 if (!stream) err(1, "fopen");
             } else {
                 MUST(file = open(path, (writes ? O_RDWR : O_RDONLY) | (o_sync ? O_SYNC : 0)));
+                if (from) MUST(lseek(file, from, SEEK_SET));
             }
             if (mapping && !update) {
                 map = mapped(reached, writes, private, file, 0);

@@ -265,6 +265,12 @@ impl Programs<'_> {
             (false, false) => 0,
         };
         let group = Group::of(condition, &file)?;
+        let from = match (condition.workload, condition.durability) {
+            (Workload::Update, Durability::SyncEach) => {
+                place(fs::metadata(&file)?.len(), ops * condition.block_bytes, seed as u64)
+            }
+            _ => 0,
+        };
         if let Side::Worker = side {
             let worker = if is_java {
                 runtime::worker(arm).map_err(anyhow::Error::msg)?
@@ -273,7 +279,7 @@ impl Programs<'_> {
                 worker.arg("worker");
                 worker
             };
-            return by_worker(worker, &group, &file, question, (arm, ops, seed as u64)).map(Some);
+            return by_worker(worker, &group, &file, question, (arm, ops, from, seed as u64)).map(Some);
         }
         let [block, ops, seed] = [condition.block_bytes, ops, seed as u64].map(|it| it.to_string());
         let mut words: Vec<OsString> = match self.java.filter(|_| is_java) {
@@ -285,6 +291,9 @@ impl Programs<'_> {
         words.push(condition.consume.to_string().into());
         if is_held {
             words.push("held".into());
+        }
+        if from > 0 {
+            words.push(format!("from={from}").into());
         }
         match condition.durability {
             Durability::None => {}
@@ -349,13 +358,22 @@ impl Programs<'_> {
     }
 }
 
+/// Where in the file the part lies that is updated block by block, each time elsewhere, as in the rounds of a study: the first
+/// folios of a file are smaller than the others.
+fn place(file_bytes: u64, part_bytes: u64, seed: u64) -> u64 {
+    const STEP: u64 = 2 << 20;
+    const GOLDEN: f64 = 0.618_034;
+    let places = file_bytes.saturating_sub(part_bytes) / STEP + 1;
+    ((seed as f64 * GOLDEN).fract() * places as f64) as u64 * STEP
+}
+
 /// Nanoseconds of a pass that is the program's; no blocks are all of the file.
 fn by_worker(
     worker: Command,
     group: &Group,
     file: &Path,
     question: &Question,
-    (arm, ops, seed): (&Arm, u64, u64),
+    (arm, ops, from, seed): (&Arm, u64, u64, u64),
 ) -> Result<f64> {
     use std::os::{fd::AsRawFd, unix::fs::MetadataExt};
     let condition = question.condition;
@@ -372,7 +390,7 @@ fn by_worker(
         consume: condition.consume,
         block_bytes: block,
         ops: if ops == 0 { about.len() / block } else { ops },
-        range: if covers { Span { offset: 0, bytes: ops * block } } else { whole },
+        range: if covers || from > 0 { Span { offset: from, bytes: ops * block } } else { whole },
         aligned: condition.aligned,
         durability: condition.durability,
         seed,
