@@ -303,6 +303,20 @@ fn a_survey_with_options_measures_no_cell_twice_and_every_cell_that_was_asked_fo
     }
 }
 
+/// Where the window of each round lies, the same one for all arms.
+fn window_of_each_round(record: &Record) -> Option<Vec<Option<u64>>> {
+    let mut windows: BTreeMap<u32, BTreeSet<Option<u64>>> = BTreeMap::new();
+    for sample in record.samples.iter().filter(|it| matches!(it.outcome, Outcome::Ok { .. })) {
+        windows.entry(sample.round).or_default().insert(sample.window_offset);
+    }
+    assert!(windows.values().all(|it| it.len() == 1), "{windows:?}");
+    if windows.len() < 2 {
+        println!("skipped: a busy machine left no time for a second round");
+        return None;
+    }
+    Some(windows.into_values().flatten().collect())
+}
+
 #[test]
 fn writes_to_a_part_of_the_file_come_to_another_part_in_each_round_and_all_arms_to_the_same() {
     let sandbox = Sandbox::new();
@@ -311,16 +325,8 @@ fn writes_to_a_part_of_the_file_come_to_another_part_in_each_round_and_all_arms_
     std::fs::write(sandbox.path().join("update.toml"), text).unwrap();
     let typed = ["run", ".", "-e", "update.toml", "--size=16MiB", "--rounds=3", "--budget=4s", "--json"];
     let Document { record, findings, .. } = sandbox.run(&typed).document();
-    let mut windows: BTreeMap<u32, BTreeSet<Option<u64>>> = BTreeMap::new();
-    for sample in record.samples.iter().filter(|it| matches!(it.outcome, Outcome::Ok { .. })) {
-        windows.entry(sample.round).or_default().insert(sample.window_offset);
-    }
-    if windows.len() < 2 {
-        println!("skipped: a busy machine left no time for a second round");
-        return;
-    }
-    assert!(windows.values().all(|it| it.len() == 1), "{windows:?}");
-    assert_eq!(windows.values().flatten().collect::<BTreeSet<_>>().len(), windows.len(), "{windows:?}");
+    let Some(windows) = window_of_each_round(&record) else { return };
+    assert_eq!(windows.iter().collect::<BTreeSet<_>>().len(), windows.len(), "{windows:?}");
     // The whole file is filled, so a window lies in the folios of its place.
     let filled = record.fills.iter().map(|it| it.range.end()).max();
     assert!(filled.is_some_and(|it| it > record.conditions[0].range.end()), "{:?}", record.fills);
@@ -357,16 +363,8 @@ fn scans_of_a_part_of_the_file_come_to_another_part_in_each_round_and_all_arms_t
     let typed = ["run", &file, "--state=cached", "--workload=scan", "--block=64KiB", "--method=read,mmap"];
     let Document { record, findings, .. } =
         sandbox.run(&[&typed[..], &["--rounds=4", "--budget=5s", "--json"]].concat()).document();
-    let mut windows: BTreeMap<u32, BTreeSet<Option<u64>>> = BTreeMap::new();
-    for sample in record.samples.iter().filter(|it| matches!(it.outcome, Outcome::Ok { .. })) {
-        windows.entry(sample.round).or_default().insert(sample.window_offset);
-    }
-    if windows.len() < 2 {
-        println!("skipped: a busy machine left no time for a second round");
-        return;
-    }
-    assert!(windows.values().all(|it| it.len() == 1), "{windows:?}");
-    let places: BTreeSet<Option<u64>> = windows.values().flatten().copied().collect();
+    let Some(windows) = window_of_each_round(&record) else { return };
+    let places: BTreeSet<Option<u64>> = windows.iter().copied().collect();
     // A busy machine may make passes that leave few places in the file, or one.
     let (pass, file) = (record.conditions[0].range.bytes, record.target.bytes);
     let least = match pass {
