@@ -117,7 +117,7 @@ impl ProcessTree {
         self.next = Instant::now() + PAUSE.max(processor_time().saturating_sub(used) * REST);
     }
 
-    /// The head has ended, and nobody has waited for it yet.
+    /// Call it when the head has ended, before it is waited for: its status can still be read.
     pub(crate) fn head_ended(&mut self) {
         let status = fs::read_to_string(format!("/proc/{}/status", self.head));
         self.disowns_children |= status.is_ok_and(|it| ignores_children(&it));

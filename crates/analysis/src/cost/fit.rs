@@ -143,7 +143,7 @@ impl<'a> Look<'a> {
             let least = alike.min_by_key(|it| it.ops).filter(|it| it.ops < most.ops)?;
             let first_ns = ((ns_per_op(least)? - ns_per_op(most)?) / (visits(least) - visits(most))).max(0.0);
             // The pass of few operations is short. Where it was disturbed, first visits would take all that a place costs
-            // and nothing would be left for later ones: then the two cannot be told apart, and all of it is the place's.
+            // and nothing would be left for later ones. Then the two cannot be separated, and all of it counts for each place.
             Some(first_ns).filter(|ns| beyond(most).is_none_or(|all| visits(most) * ns < all))
         });
         let first_ns = first_ns.filter(|ns| ns.is_finite()).unwrap_or(0.0);

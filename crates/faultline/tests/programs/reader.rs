@@ -391,7 +391,7 @@ fn disowned(path: &str) -> io::Result<()> {
     // SAFETY: no handler is executed.
     unsafe { sigaction(SIGCHLD, ignored.as_ptr(), ptr::null_mut()) };
     let mut child = Command::new(env::current_exe()?).args(["read", path, "4096", "256"]).spawn()?;
-    // It is over when there is nobody to wait for.
+    // The call fails once the child has ended (wait(2), ECHILD).
     match child.wait() {
         Err(error) if error.raw_os_error() == Some(ECHILD) => Ok(()),
         other => Err(io::Error::other(format!("the child was reaped by its parent: {other:?}"))),

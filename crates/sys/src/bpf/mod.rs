@@ -148,7 +148,7 @@ pub struct Attached {
 /// How a program reaches what the arguments of a tracepoint point to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// As memory of its own; the kernel knows their types.
+    /// Directly, by loads that the kernel checks against its own types.
     Typed,
     /// By `Helper::ReadKernel`, a call each time.
     Copied,
