@@ -167,6 +167,12 @@ pub fn open(experiment: &mut Experiment, target: &Path, size: Option<u64>) -> Re
         };
         compare.trace = Some(TraceAsked::Read(traced));
     }
+    // So that it is known of what was written whether it was replayed.
+    for written in &mut experiment.written {
+        if let Some(at) = asked.iter().position(|it| *it == written.trace) {
+            written.trace = experiment.comparisons[at].trace.clone();
+        }
+    }
     // One file is opened as itself, and what was found of it is not brought back.
     if replays.files.len() < 2 && experiment.comparisons.iter().any(|it| it.state.contains(&State::AsFound)) {
         return Err(UsageError(

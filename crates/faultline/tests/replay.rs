@@ -4,6 +4,7 @@ use std::fs;
 
 use schema::{
     Record, Skip, Workload,
+    reason::{NotInRun, Reason},
     record::{Outcome, Sample},
     trace::{Access, Exact, Header, Inexact, LeftOut, TracedFile, Writer},
 };
@@ -88,6 +89,41 @@ fn what_is_no_log_and_what_is_no_trace_is_refused_with_what_to_try() {
     sandbox
         .run(&["predict", "--file-size=1GiB", "--block=4KiB", "--workload=replay"])
         .refused(2, &["blocks of one size", "replay"]);
+}
+
+#[test]
+fn a_claim_about_a_replay_is_decided_by_no_other_trace_and_by_any_state_of_its_own() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let of_file = TracedFile { path: file.clone(), ..TracedFile::default() };
+    let mut writer = Writer::new(Vec::new(), &Header::new("test", vec![of_file], LeftOut::default())).unwrap();
+    for at in 0..60 {
+        writer.push(Access { thread: (at % 4) as u32, ..Access::call(0, at * 4096, 4096) }).unwrap();
+    }
+    let other = sandbox.write("other.trace", writer.finish().unwrap());
+    let mine = sandbox.write(
+        "my.toml",
+        format!(
+            "title = \"Mine\"\n[[compare]]\nworkload = {{ replay = {other:?} }}\nstate = [\"cached\", \"as-is\"]\narms = \
+             [\"pread\", \"mmap\"]\n[[claim]]\nid = \"calls\"\nsays = \"It makes calls\"\narm = \"pread\"\nmetric = \
+             \"minor-faults\"\nexpect = {{ at-least = 0.0 }}\n"
+        ),
+    );
+    let reasons = |option: &str| {
+        let options = ["run", &file, "-e", &mine, option, "--rounds=1", "--budget=44s", "--json"];
+        let document = sandbox.run(&options).document();
+        (document.findings.claims[0].reasons.clone(), document.record.conditions[0].threads)
+    };
+    let (other_trace, _) = reasons(&format!("--trace={trace}"));
+    let written = [format!("trace {other}")];
+    let is_replaced =
+        |it: &Reason| matches!(it, Reason::NotInRun(NotInRun::Replaced { values }) if values[0].written == written);
+    assert!(other_trace.iter().all(is_replaced) && !other_trace.is_empty(), "{other_trace:?}");
+    for same in ["--state=cached", &format!("--trace={other}")] {
+        let (reasons, threads) = reasons(same);
+        assert_eq!(threads, 4);
+        assert!(!reasons.iter().any(|it| matches!(it, Reason::NotInRun(_))), "{same}: {reasons:?}");
+    }
 }
 
 /// What passes of all arms did, and that it is the same.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Bytes, Condition, Experiment, distinct,
-    experiment::Compare,
+    experiment::{Compare, TraceAsked},
     fields::{self, Field},
 };
 
@@ -45,7 +45,13 @@ fn otherwise(written: &Compare, origin: Option<&Compare>, condition: &Condition)
         ),
         ("consume", with(condition, written.consume.iter(), |it, to| it.consume = *to)),
         ("state", with(condition, written.state.iter(), |it, to| it.state = *to)),
-        ("threads", with(condition, written.threads.iter(), |it, to| it.threads = *to)),
+        // A replay has those of its trace.
+        (
+            "threads",
+            with(condition, written.threads.iter(), |it, to| {
+                it.threads = if it.trace.is_some() { it.threads } else { *to };
+            }),
+        ),
         ("fill", with(condition, written.fill.iter(), |it, to| it.fill = Some(*to))),
         ("beside", with(condition, written.beside.iter(), |it, to| it.beside = *to)),
     ];
@@ -54,7 +60,13 @@ fn otherwise(written: &Compare, origin: Option<&Compare>, condition: &Condition)
         let is_written = written.iter().any(|it| (field.same)(it, condition));
         (!is_written).then(|| words(field, condition, written))
     });
-    of_fields.chain(other_ops(written, origin, condition)).collect()
+    of_fields.chain(other_trace(written, condition)).chain(other_ops(written, origin, condition)).collect()
+}
+
+/// One that was not read is not known to be the same.
+fn other_trace(written: &Compare, condition: &Condition) -> Option<Replaced> {
+    let (measured, asked) = (TraceAsked::Read(condition.trace.clone()?), written.trace.as_ref()?);
+    (!measured.is_same(asked)).then(|| Replaced { measured: measured.words(), written: vec![asked.words()] })
 }
 
 /// A size that the planner chooses is no part of the question, and neither is what it makes of the size that was asked for.

@@ -549,7 +549,8 @@ impl Compare {
 
     /// Whether it has every condition of another one that a selection takes.
     fn reaches(&self, other: &Compare, only: &Where) -> bool {
-        selected(&other.state, &only.state).all(|it| self.state.contains(it))
+        self.replays_as(other)
+            && selected(&other.state, &only.state).all(|it| self.state.contains(it))
             && selected(&other.block, &only.block).all(|it| self.block.contains(it))
             && selected(&other.workload, &only.workload).all(|it| self.workload.contains(it))
             && selected(&other.consume, &only.consume).all(|it| self.consume.contains(it))
@@ -570,6 +571,7 @@ impl Compare {
         let ranges = [other.range, other.full_range.or(other.range)];
         (&self.name, self.variant, self.memory) == (&other.name, other.variant, other.memory)
             && ranges.contains(&self.range)
+            && self.replays_as(other)
             && selected(&self.state, &only.state).all(|it| other.state.contains(it))
             && selected(&self.block, &only.block).all(|it| other.block.contains(it) || other.full_block.contains(it))
             && selected(&self.workload, &only.workload).all(|it| other.workload.contains(it))

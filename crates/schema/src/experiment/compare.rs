@@ -74,6 +74,25 @@ pub enum TraceAsked {
     Read(Traced),
 }
 
+impl TraceAsked {
+    /// Whether both mean the same accesses, as far as that is known.
+    pub fn is_same(&self, other: &TraceAsked) -> bool {
+        let accesses = |it: &Traced| (it.digest.clone(), it.file, it.accesses, it.is_of_several());
+        match (self, other) {
+            (TraceAsked::Read(one), TraceAsked::Read(other)) => accesses(one) == accesses(other),
+            (one, other) => one == other,
+        }
+    }
+
+    pub fn words(&self) -> String {
+        match self {
+            TraceAsked::Named { path, file: None } => format!("trace {path}"),
+            TraceAsked::Named { path, file: Some(file) } => format!("trace {path} of {file}"),
+            TraceAsked::Read(traced) => format!("trace {}", traced.short()),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Question<'a> {
     pub name: Option<&'a str>,
@@ -310,6 +329,14 @@ impl Compare {
     }
 
     /// The accesses that it replays, once the trace was read.
+    /// Whether it replays the same accesses as another one, or none as that.
+    pub(super) fn replays_as(&self, other: &Compare) -> bool {
+        match (&self.trace, &other.trace) {
+            (Some(one), Some(other)) => one.is_same(other),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+
     pub fn traced(&self) -> Option<&Traced> {
         match &self.trace {
             Some(TraceAsked::Read(traced)) => Some(traced),

@@ -143,13 +143,22 @@ impl Experiment {
         Ok(resolved)
     }
 
-    /// The arm that a claim or a figure means, as cells name it.
+    /// The arm that a claim or a figure means, as cells name it. Nothing where options left it out.
     pub fn arm_name(&self, written: &str) -> Option<&str> {
-        self.competitor(written).map(|it| it.arm.name.as_str())
+        let meant = self.competitor(written)?;
+        if self.written.is_empty() {
+            return Some(&meant.arm.name);
+        }
+        let arms = || self.comparisons.iter().flat_map(|compare| &compare.arms).filter(|it| it.does_as(meant));
+        let same = arms().find(|it| it.arm.name == meant.arm.name).or_else(|| arms().next());
+        same.map(|it| it.arm.name.as_str())
     }
 
+    /// What the experiment calls so where it was written down: an option that names arms says nothing of what they are called
+    /// there.
     fn competitor(&self, written: &str) -> Option<&Competitor> {
-        let arms = || self.comparisons.iter().flat_map(|compare| &compare.arms);
+        let comparisons = if self.written.is_empty() { &self.comparisons } else { &self.written };
+        let arms = || comparisons.iter().flat_map(|compare| &compare.arms);
         let labelled = arms().find(|it| it.label.as_deref() == Some(written));
         let parsed = written.parse::<Arm>().ok();
         labelled.or_else(|| arms().find(|it| Some(&it.arm) == parsed.as_ref()))
@@ -248,6 +257,43 @@ mod tests {
         }
         assert_ne!(older, written);
         assert_eq!(claims_that_ask_otherwise(&older, &written), [""; 0]);
+    }
+
+    #[test]
+    fn a_claim_is_about_the_arm_that_its_experiment_calls_so_and_not_about_one_that_an_option_names_so() {
+        let text = r#"
+            title = "One that is called as another one"
+            [arms]
+            mmap = { method = "mmap", options = { advice = "random" } }
+            plain-read = { method = "read" }
+            [[compare]]
+            arms = ["plain-read", "mmap"]
+            workload = "random"
+            block = "4 KiB"
+            state = "cached"
+            [[claim]]
+            id = "faster"
+            says = "a mapping is faster"
+            arm = "mmap"
+            than = "plain-read"
+            expect = "lower"
+        "#;
+        let written = Experiment::parse("my", text).unwrap_or_else(|it| panic!("{}", it.at("my")));
+        let with = |arms: [&str; 2]| {
+            let mut measured = written.clone();
+            let named = |it: &str| Competitor { arm: it.parse().unwrap(), label: None, own: Default::default() };
+            measured.comparisons[0].arms = arms.map(named).into();
+            measured.note_filtered(&written);
+            measured
+        };
+        let other = with(["read", "mmap"]);
+        assert_eq!(["plain-read", "mmap"].map(|it| other.arm_name(it)), [Some("native/read"), None]);
+        assert_eq!(other.filtered_claims, ["faster"]);
+        let same = with(["read", "mmap+random"]);
+        let names = ["plain-read", "mmap"].map(|it| same.arm_name(it));
+        assert_eq!(names, [Some("native/read"), Some("native/mmap+random")]);
+        assert_eq!(same.filtered_claims, [""; 0]);
+        assert_eq!(claims_that_ask_otherwise(&same, &written), [""; 0]);
     }
 
     #[test]
