@@ -40,10 +40,11 @@ pub const LOOKED_AT: usize = 50;
 ///
 /// # Errors
 /// A folder is there and cannot be read.
-pub fn newest<'a>(store: &'a Store, whose: &'a Whose) -> Result<impl Iterator<Item = Record> + 'a> {
+pub fn newest<'a>(store: &'a Store, whose: &'a Whose) -> Result<impl Iterator<Item = (Record, MadeOn)> + 'a> {
     let records = runs(store, whose)?.into_iter().filter_map(move |(_, path, origin)| {
         let record = store.load_file(&path).ok().filter(|it| it.partial.is_none())?;
-        whose.includes(&MadeOn::new(&record.environment, origin)).then_some(record)
+        let made_on = MadeOn::new(&record.environment, origin);
+        whose.includes(&made_on).then_some((record, made_on))
     });
     Ok(records.take(LOOKED_AT))
 }

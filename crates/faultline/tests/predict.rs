@@ -121,6 +121,7 @@ fn unit_costs_are_of_the_own_runs_of_this_machine_or_of_the_machine_that_is_name
     keep(&sandbox, "imported", "20991121T000000Z-0002", &theirs, "field");
     keep(&sandbox, "runs", "20991121T000000Z-0003", &theirs, &here.host);
     keep(&sandbox, "runs", "20261121T000000Z-0004", &ours, &here.host);
+    keep(&sandbox, "imported", "20991121T000000Z-0005", &Value::Null, &here.host);
     let of = |more: &[&str]| {
         let json = ask(&sandbox, &[&["--json"], more].concat()).expect(0).stdout;
         serde_json::from_str::<Value>(&json).unwrap()["run"].as_str().unwrap().to_string()
@@ -135,7 +136,10 @@ fn unit_costs_are_of_the_own_runs_of_this_machine_or_of_the_machine_that_is_name
     for field in ["--run=20991121T000000Z-0002", "--machine=field"] {
         assert_eq!(other_machine(&[field]), ["field"]);
     }
-    assert_eq!(other_machine(&["--run=20991121T000000Z-0003"]), [here.host.as_str()], "another one of that name");
+    for other in ["0003", "0001", "0005"] {
+        let run = format!("--run=20991121T000000Z-{other}");
+        assert_eq!(other_machine(&[&run]), [here.host.as_str()], "{other}: another one of that name, or a forged one");
+    }
     assert_eq!(of(&[]), "20261121T000000Z-0004");
     assert_eq!(of(&["--machine=field"]), "20991121T000000Z-0002");
     ask(&sandbox, &["--machine=nobody"]).refused(1, &["\"nobody\"", "--machine all"]);

@@ -78,7 +78,7 @@ fn with_costs(view: ProcessView) -> ProcessView {
     let here = machine::here(&store);
     let whose = Whose::Here(MadeOn::new(&here, Origin::Own));
     let records = match machine::newest(&store, &whose) {
-        Ok(records) => records,
+        Ok(records) => records.map(|(record, _)| record),
         Err(error) => return analysis::advised(view, |_| unread(&error)),
     };
     let runs = RefCell::new(Runs { records, known: Vec::new(), looked_at: 0 });
@@ -133,7 +133,7 @@ fn faults(view: &FileView) -> Result<FaultView, String> {
     let here = machine::here(&store);
     let whose = Whose::Here(MadeOn::new(&here, Origin::Own));
     let records = machine::newest(&store, &whose).map_err(|error| format!("saved runs cannot be read: {error:#}"))?;
-    by_runs(view, &here.kernel, records)
+    by_runs(view, &here.kernel, records.map(|(record, _)| record))
 }
 
 /// After so many runs of other files none of this file is looked for any more: each is a record to load.

@@ -24,25 +24,32 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
     check(args)?;
     let store = history::Store::open(None)?;
     let whose = machine::whose(args.machine.as_deref(), &store);
-    let record = match &args.run {
-        Some(run) => store.load(run)?,
+    let (record, made_on) = match &args.run {
+        Some(run) => {
+            let (record, origin) = store.find(run)?;
+            let made_on = MadeOn::new(&record.environment, origin);
+            (record, made_on)
+        }
         None => match best(args, &store, &whose)? {
-            (Some(record), _) => record,
+            (Some(found), _) => found,
             // What another machine costs cannot be measured here.
             (None, looked_at) if whose.goes_beyond() => bail!(
                 "no saved run of {:?} has unit costs, of the newest {looked_at} that were looked at; `faultline history \
                  --machine all` lists the machines",
                 args.machine.as_deref().unwrap_or("all")
             ),
-            (None, _) => calibrate(args)?,
+            (None, _) => {
+                let record = calibrate(args)?;
+                let made_on = MadeOn::new(&record.environment, Origin::Own);
+                (record, made_on)
+            }
         },
     };
     let asked = asked(args, &record);
     let mut forecast = analysis::forecast(&record, &asked)
         .map_err(|reason| anyhow!("run {} has no unit costs: {reason}", record.id))?;
     let here = machine::here(&store);
-    let is_here = Whose::Here(MadeOn::new(&here, Origin::Own)).includes(&MadeOn::new(&record.environment, Origin::Own));
-    if !is_here {
+    if !Whose::Here(MadeOn::new(&here, Origin::Own)).includes(&made_on) {
         forecast.remarks.push(ForecastRemark::OtherMachine { host: record.environment.host.clone() });
     } else if here.kernel != record.environment.kernel {
         let (then, now) = (record.environment.kernel.clone(), here.kernel);
@@ -58,7 +65,7 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
 
 /// Of the saved runs of the machine that is meant, the one whose unit costs fit the question best; and how many were
 /// looked at.
-fn best(args: &PredictArgs, store: &history::Store, whose: &Whose) -> Result<(Option<Record>, usize)> {
+fn best(args: &PredictArgs, store: &history::Store, whose: &Whose) -> Result<(Option<(Record, MadeOn)>, usize)> {
     let records = machine::newest(store, whose)?;
     Ok(match whose.goes_beyond() {
         // What another machine has now is what its newest run had.
@@ -68,23 +75,23 @@ fn best(args: &PredictArgs, store: &history::Store, whose: &Whose) -> Result<(Op
 }
 
 /// Of records of which the newest comes first.
-fn best_of(
-    records: impl Iterator<Item = Record>,
+fn best_of<M>(
+    records: impl Iterator<Item = (Record, M)>,
     mut kernel: Option<String>,
     device: Option<String>,
     asked: impl Fn(&Record) -> ForecastQuestion,
-) -> (Option<Record>, usize) {
-    let mut best: Option<(Worth, Record)> = None;
+) -> (Option<(Record, M)>, usize) {
+    let mut best: Option<(Worth, (Record, M))> = None;
     let mut looked_at = 0;
-    for record in records {
+    for (record, made_on) in records {
         looked_at += 1;
         let kernel = kernel.get_or_insert_with(|| record.environment.kernel.clone());
         let worth = worth(&record, kernel, device.as_deref(), &asked(&record));
         if let Some(worth) = worth.filter(|it| best.as_ref().is_none_or(|(newer, _)| it.exceeds(newer))) {
-            best = Some((worth, record));
+            best = Some((worth, (record, made_on)));
         }
     }
-    (best.map(|(_, record)| record), looked_at)
+    (best.map(|(_, found)| found), looked_at)
 }
 
 /// What unit costs are worth for a question, the most telling first.
@@ -281,10 +288,10 @@ mod tests {
             (it.id, it.environment.kernel) = (id.into(), kernel.into());
             it
         };
-        let records = || [of("newest", "7.1"), of("older", "6.18"), of("oldest", "7.1")].into_iter();
+        let records = || [of("newest", "7.1"), of("older", "6.18"), of("oldest", "7.1")].into_iter().zip(0..);
         let best = |kernel: Option<&str>| {
             let ask = |it: &Record| question(it, State::Cached);
-            best_of(records(), kernel.map(String::from), None, ask).0.map(|it| it.id)
+            best_of(records(), kernel.map(String::from), None, ask).0.map(|it| it.0.id)
         };
         assert_eq!(best(None).as_deref(), Some("newest"));
         assert_eq!(best(Some("6.18")).as_deref(), Some("older"));
@@ -304,7 +311,7 @@ mod tests {
         };
         let best = |older: Record| {
             let newer = Record { id: "newer".into(), ..record.clone() };
-            best_of([newer, older].into_iter(), None, None, |it| question(it, State::Cached)).0.unwrap().id
+            best_of([newer, older].into_iter().zip(0..), None, None, |it| question(it, State::Cached)).0.unwrap().0.id
         };
         assert_eq!(best(older(1, 1)), "newer");
         assert_eq!(best(older(2, 0)), "older");
