@@ -21,8 +21,7 @@ use crate::{
 /// than a few pairs of them can answer.
 pub(crate) fn confirm(run: &Run, arms: [&Cell; 2], finding: &mut Comparison, depends_on_fork: bool) {
     let Some((job, ratios)) = measured_again(run.record, finding) else { return };
-    let came = came_from_device(job, arms, run.page_bytes());
-    match came.and_then(|it| too_little_from_device(it, run.record.target.allocated())) {
+    match too_little(run, job, arms) {
         Some(TooLittle::Apart(difference)) => {
             finding.answer_of = AnswerOf::RoundsUnconfirmed;
             let [baseline, arm] = arms;
@@ -83,6 +82,18 @@ pub(crate) fn confirm(run: &Run, arms: [&Cell; 2], finding: &mut Comparison, dep
         rounds_verdict: rounds.1,
         rounds_came_free: None,
     });
+}
+
+fn too_little(run: &Run, job: &Confirmation, arms: [&Cell; 2]) -> Option<TooLittle> {
+    too_little_from_device(came_from_device(job, arms, run.page_bytes())?, run.record.target.allocated())
+}
+
+/// Whether both arms did the same at the size of the job, as far as that is known.
+pub(crate) fn is_equal_work(run: &Run, job: &Confirmation) -> bool {
+    let cell = |id: usize| run.cells.iter().find(|it| it.id.cell == id);
+    let arms = cell(job.baseline_cell).zip(cell(job.arm_cell));
+    let too_little = arms.and_then(|(baseline, arm)| too_little(run, job, [baseline, arm]));
+    !matches!(too_little, Some(TooLittle::Apart(_)))
 }
 
 /// What came from the device of what both arms covered, in the middle of the cold passes at the size of the job. Nothing where

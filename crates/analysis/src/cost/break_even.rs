@@ -14,7 +14,7 @@ use schema::{
 };
 
 use crate::{
-    compare::Compared,
+    compare::{Compared, confirm},
     measured::{Cell, Run},
     stats,
 };
@@ -32,11 +32,7 @@ const SHOWN: [u64; 3] = [100, 10_000, 1_000_000];
 
 /// Of each question about cold random reads the arm that is expected to overtake the baseline first, if one does.
 pub(crate) fn all(run: &Run, known: &Known, own: &[PredictedCell], compared: &[Compared]) -> Vec<BreakEven> {
-    let is_refused = |cell: &Cell| {
-        let of_cell = compared.iter().find(|it| it.finding.id.cell == cell.id.cell);
-        of_cell.is_some_and(|it| it.finding.verdict == Verdict::NotComparable)
-    };
-    let costs = Costs { run, basis: Basis::new(run, known, own) };
+    let costs = Costs { run, basis: Basis::new(run, known, own), compared };
     let asked = |index: usize| run.baseline(index).filter(|it| is_asked(it.own) && is_of_file(run, index));
     // Several numbers of reads are points of one answer, and several comparisons with one baseline have its arms.
     let mut questions: Vec<Vec<(usize, &Cell)>> = Vec::new();
@@ -50,7 +46,7 @@ pub(crate) fn all(run: &Run, known: &Known, own: &[PredictedCell], compared: &[C
     let of_condition = |&(index, baseline): &(usize, &Cell)| {
         let arms = run.of_condition(index).filter(|it| !it.entry.baseline && !it.entry.control);
         // An arm that does something else is not compared with it.
-        let arms = arms.filter(|it| it.own == baseline.own && !is_refused(it));
+        let arms = arms.filter(|it| it.own == baseline.own && !costs.is_refused(it));
         arms.filter_map(|arm| break_even(&costs, baseline, arm)).collect::<Vec<BreakEven>>()
     };
     let answer = |question: Vec<(usize, &Cell)>| {
@@ -76,7 +72,7 @@ fn is_alike(a: &Condition, b: &Condition) -> bool {
 
 fn break_even(costs: &Costs, baseline: &Cell, arm: &Cell) -> Option<BreakEven> {
     let file_bytes = baseline.own.file_bytes;
-    let [of_baseline, of_arm] = [baseline, arm].map(|it| costs.seen(it));
+    let [of_baseline, of_arm] = [baseline, arm].map(|it| costs.seen(it, arm));
     let seconds = |of: &Cell, seen: &MeasuredPoints, reads: f64| {
         let range = Span { offset: 0, bytes: file_bytes };
         let seconds = costs.seconds(of, &Condition { ops: reads as u64, range, ..of.own.clone() })?;
@@ -148,6 +144,7 @@ fn measured(baseline: &MeasuredPoints, arm: &MeasuredPoints) -> Vec<BreakEvenMea
 struct Costs<'a> {
     run: &'a Run<'a>,
     basis: Basis<'a>,
+    compared: &'a [Compared<'a, 'a>],
 }
 
 impl Costs<'_> {
@@ -165,17 +162,29 @@ impl Costs<'_> {
         Some(self.basis.expected(&self.basis.pass(of.arm(), of.own, self.memory_bytes(), 1)).ok()?.0)
     }
 
-    /// The passes of an arm, of the rounds and at the size of the job, by the number of their reads.
-    fn seen(&self, of: &Cell) -> MeasuredPoints {
+    /// It did something else than its baseline.
+    fn is_refused(&self, cell: &Cell) -> bool {
+        let of_cell = self.compared.iter().find(|it| it.finding.id.cell == cell.id.cell);
+        of_cell.is_some_and(|it| it.finding.verdict == Verdict::NotComparable)
+    }
+
+    /// The passes of an arm, or of the baseline beside it, of the rounds and at the size of the job, by the number of their
+    /// reads: those in which both did the same.
+    fn seen(&self, of: &Cell, beside: &Cell) -> MeasuredPoints {
         let record = self.run.record;
+        let is_refused = |condition: usize| {
+            let arms = self.run.of_condition(condition).filter(|it| it.arm() == beside.arm());
+            arms.filter(|it| !it.entry.control).any(|it| self.is_refused(it))
+        };
         let is_same = |cell: &&Cell| {
-            let is_of_file = is_of_file(self.run, cell.entry.condition);
-            cell.arm() == of.arm() && !cell.entry.control && is_of_file && is_alike(cell.own, of.own)
+            let counts = is_of_file(self.run, cell.entry.condition) && !is_refused(cell.entry.condition);
+            cell.arm() == of.arm() && !cell.entry.control && counts && is_alike(cell.own, of.own)
         };
         let cells: Vec<&Cell> = self.run.cells.iter().filter(is_same).collect();
         let by_round = |it: &Cell| it.passes.iter().rev().map(|it| (it.round, it.ns)).collect::<BTreeMap<u32, f64>>();
         let rounds = cells.iter().map(|it| (Made::InRounds(it.entry.condition), it.own.clone(), by_round(it)));
-        let jobs = record.confirmations.iter().enumerate().flat_map(|(nth_job, job)| {
+        let jobs = record.confirmations.iter().enumerate().filter(|(_, job)| confirm::is_equal_work(self.run, job));
+        let jobs = jobs.flat_map(|(nth_job, job)| {
             let sides = [job.baseline_cell, job.arm_cell].into_iter().enumerate();
             let of_arm = sides.filter(|(_, cell)| cells.iter().any(|it| it.id.cell == *cell));
             of_arm.map(move |(side, _)| {

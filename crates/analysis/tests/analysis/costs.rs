@@ -10,7 +10,7 @@ use schema::{
     no_cost::{NoCost, Operation},
     protocol::Phases,
     reason::Reason,
-    record::{Confirmation, FilledRange},
+    record::{ColdPass, Confirmation, FilledRange},
     unit_cost::{
         Calibration, CalibrationPass, CalibrationPoint, Cause, Curve, ForecastRemark, Loop, NotCounted, Quantity,
         UnitCosts,
@@ -840,6 +840,47 @@ fn passes_over_a_range_that_was_written_down_are_none_of_the_whole_file() {
     };
     assert_eq!(break_even(["", ""]), [100, 3000]);
     assert_eq!(break_even(["", "range = { bytes = \"16 MiB\" }"]), [100]);
+}
+
+#[test]
+fn passes_in_which_the_arms_did_other_work_say_nothing_of_a_break_even() {
+    let measured = |change: &dyn Fn(&mut Lab)| {
+        let mut lab = cold_lab(&[100, 3000], 1.5);
+        change(&mut lab);
+        let [it] = lab.analyze().costs.unwrap().break_evens.try_into().expect("one question");
+        it.measured.iter().map(|it| it.reads).collect::<Vec<u64>>()
+    };
+    assert_eq!(measured(&|_| {}), [100, 3000]);
+    let other_bytes = |lab: &mut Lab| {
+        for it in lab.record.samples.iter_mut().filter(|it| it.cell == 3) {
+            let schema::record::Outcome::Ok { tally, .. } = &mut it.outcome else { unreachable!() };
+            tally.checksum = "0123456789abcdef".into();
+        }
+    };
+    assert_eq!(measured(&other_bytes), [100]);
+    // The second number is how much of what an arm covered came from the device.
+    let job = |lab: &mut Lab, shares: [f64; 2]| {
+        let tally = |cell: usize| match &lab.record.samples.iter().find(|it| it.cell == cell).unwrap().outcome {
+            schema::record::Outcome::Ok { tally, .. } => tally.clone(),
+            _ => unreachable!(),
+        };
+        let cold = [0, 1].map(|at| {
+            let tally = tally(2 + at);
+            ColdPass { device_read_bytes: Some(shares[at] * 4096.0 * tally.distinct_pages.unwrap() as f64), tally }
+        });
+        lab.record.confirmations.push(Confirmation {
+            condition: 1,
+            baseline_cell: 2,
+            arm_cell: 3,
+            range: lab.record.conditions[1].range,
+            ops: 50_000,
+            pairs: vec![[1e9, 3e8]; 5],
+            cold: vec![cold; 5],
+            invalid: vec![],
+        });
+    };
+    assert_eq!(measured(&|lab| job(lab, [1.0, 1.0])), [100, 3000, 50_000]);
+    assert_eq!(measured(&|lab| job(lab, [1.0, 0.4])), [100, 3000]);
 }
 
 #[test]
