@@ -869,9 +869,11 @@ fn untold(found: &Found, options: &[(AdviceOption, &Candidate)]) -> Vec<(String,
 /// takes as long however fast they are. In memory a thread that reads and works takes as much processor time as time passes, and
 /// so do several that wait for each other, or a shell that waits for its command. Where several read at once, as they do in the
 /// replay, all of them must be at work all the time, or as many as there are processors. That a cold replay takes as long as the
-/// program shows that it waits for its device, and nothing of reads that are made in memory alone.
+/// program shows that it waits for its device, and nothing of reads that are made in memory alone. With O_DIRECT they come from
+/// there in every state.
 fn beside_the_reads(found: &Found) -> Option<AdviceReason> {
-    let program = found.program.as_ref().filter(|_| !found.start.state.waits_for_device())?;
+    let is_in_memory = !found.start.state.waits_for_device() && !found.recorded().is_direct();
+    let program = found.program.as_ref().filter(|_| is_in_memory)?;
     let threads = found.replay_threads();
     match program.now.busy() {
         Some(busy) if busy < WAITS * found.at_work() => Some(AdviceReason::WaitsElsewhere { busy, threads }),

@@ -1650,6 +1650,15 @@ fn a_program_that_waits_in_memory_may_wait_as_long_however_fast_its_reads_are() 
         let [AdviceReason::WaitsElsewhere { busy, threads: 1 }] = waiting.because[..] else { panic!("{waiting:?}") };
         assert!((busy - 0.7).abs() < 0.03, "{busy}");
     }
+    // With O_DIRECT it waits for the device whatever is cached.
+    let direct = Plan {
+        recorded: "direct",
+        replays: vec![("direct", [20.0, 20.0]), ("mmap", [5.0, 5.0])],
+        touched: Some(vec![("direct", [20.0, 20.0]), ("mmap", [5.0, 5.0])]),
+        ..by_calls_in_memory()
+    };
+    let direct = with_own_time(direct.lab(), 2.0).analyze().advice.remove(0);
+    assert!(!direct.because.iter().any(|it| matches!(it, AdviceReason::WaitsElsewhere { .. })), "{direct:?}");
     // Cold its replay takes as long as it does: so it does with reads that are made cold alone.
     let plan = Plan {
         program: [90.0, 30.0],

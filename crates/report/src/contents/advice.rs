@@ -67,10 +67,9 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Vec<Block>>
 fn file(record: &Record) -> Option<Block> {
     let advised = record.advised.as_deref()?;
     let target = &record.target;
-    let read_ahead = match target.window_bytes() {
-        0 => String::new(),
-        bytes => format!(", read-ahead {}", number::bytes_glued(bytes as f64)),
-    };
+    // Its own: where that is not known, a record has the largest of the machine as a bound.
+    let own = target.device.value().and_then(|it| it.read_ahead_bytes.value()).filter(|it| **it > 0);
+    let read_ahead = own.map_or_else(String::new, |it| format!(", read-ahead {}", number::bytes_glued(*it as f64)));
     let place = format!("on {}{read_ahead}", target.file_system);
     let is_partial = record.observations.first().and_then(|it| it.seen.value()).is_some_and(|it| it.is_partial());
     let seen = match advised.coverage {

@@ -46,13 +46,52 @@ impl Matters {
     }
 }
 
-/// Bytes that calls delivered, and of what was mapped those of the file, however often; but for programs and their libraries.
+/// Bytes that calls delivered, and pages that were touched, or of what was mapped those of the file, however often, where these
+/// are not known; but for programs and their libraries.
 pub(super) fn reached(of: &FileSummary) -> u64 {
     let counts = of.file.counts.clone().unwrap_or_default();
-    let mapped = counts.mapped_bytes().min(of.file.bytes.unwrap_or(u64::MAX));
     // Calls at offsets that were not seen are no accesses of the trace.
     let read = of.bytes.max(counts.calls.values().map(|it| it.bytes).fold(0, u64::saturating_add));
-    if counts.is_code() { 0 } else { read.saturating_add(mapped) }
+    if counts.is_code() { 0 } else { read.saturating_add(mapped(of)) }
+}
+
+/// Of what the trace does not have as touches.
+fn mapped(of: &FileSummary) -> u64 {
+    let all =
+        of.file.counts.as_ref().map_or(0, observation::Access::mapped_bytes).min(of.file.bytes.unwrap_or(u64::MAX));
+    match of.file.exact {
+        Exact::None => all,
+        _ => all.min(of.file.unseen_touches.saturating_mul(of.page_bytes)),
+    }
+}
+
+/// Mapped files of which it decides what matters how much of them is touched, which lies between nothing and all of it.
+pub(super) fn undecided(all: &Summary, matter: &Matters, is_own: impl Fn(&TracedFile) -> bool + Copy) -> Vec<PathBuf> {
+    let is_large = |it: &FileSummary| fs::metadata(&it.file.path).is_ok_and(|it| it.len() >= MAPPING_BYTES_MIN);
+    let is_open = |it: &FileSummary| is_own(&it.file) && reached(it) > 0 && mapped(it) > 0 && is_large(it);
+    let open: Vec<usize> = (0..all.files.len()).filter(|&it| is_open(&all.files[it])).collect();
+    let differs = |touched: Option<usize>| {
+        let bytes = |place: usize, of: &FileSummary| match open.contains(&place) && touched != Some(place) {
+            true => reached(of) - mapped(of),
+            false => reached(of),
+        };
+        matters_by(all, is_own, bytes).is_ok_and(|it| it != *matter)
+    };
+    let is_undecided = [None].into_iter().chain(open.iter().copied().map(Some)).any(differs);
+    open.iter().filter(|_| is_undecided).map(|&it| PathBuf::from(&all.files[it].file.path)).collect()
+}
+
+/// The same with the pages that another recording of the same command saw to be touched.
+pub(super) fn with_touches(all: &Summary, exact: &Summary) -> Summary {
+    let mut all = all.clone();
+    for it in &mut all.files {
+        let is_it = |of: &&FileSummary| (&of.file.path, of.file.identity) == (&it.file.path, it.file.identity);
+        if let Some(of) = exact.files.iter().find(is_it).filter(|of| of.file.exact != Exact::None) {
+            it.bytes = it.bytes.saturating_add(of.touched.saturating_mul(of.page_bytes));
+            (it.file.exact, it.file.unseen_touches) = (of.file.exact, of.file.unseen_touches);
+        }
+    }
+    all
 }
 
 /// A regular file with something in it that is none of the system's.
@@ -83,11 +122,19 @@ pub(super) fn elsewhere(all: &Summary, all_bytes: u64) -> impl Iterator<Item = &
 /// The file with the most bytes reached, if it has most of all; else those that are reached as most bytes are: by calls, or
 /// through mappings.
 pub(super) fn matters(all: &Summary, is_own: impl Fn(&TracedFile) -> bool) -> Result<Matters> {
+    matters_by(all, is_own, |_, it| reached(it))
+}
+
+fn matters_by(
+    all: &Summary,
+    is_own: impl Fn(&TracedFile) -> bool,
+    bytes: impl Fn(usize, &FileSummary) -> u64,
+) -> Result<Matters> {
     let own: Vec<(usize, u64)> = all
         .files
         .iter()
         .enumerate()
-        .map(|(place, it)| (place, if is_own(&it.file) { reached(it) } else { 0 }))
+        .map(|(place, it)| (place, if is_own(&it.file) { bytes(place, it) } else { 0 }))
         .filter(|(_, bytes)| *bytes > 0)
         .collect();
     let &(most, bytes) = own.iter().max_by_key(|it| it.1).ok_or_else(|| none_matters(all))?;
@@ -401,6 +448,35 @@ mod tests {
             assert_eq!(elsewhere(&all, 10).collect::<Vec<_>>(), [own.path.as_str()]);
         }
         assert!(matters(&all, is_own_here).is_err());
+    }
+
+    #[test]
+    fn a_large_mapping_of_which_little_is_touched_matters_less_than_what_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str, bytes: u64| {
+            let path = folder.path().join(name);
+            fs::File::create(&path).unwrap().set_len(bytes).unwrap();
+            path.display().to_string()
+        };
+        let (c, a) = (path("c", 256 << 20), path("a", 64 << 20));
+        let own = |_: &TracedFile| true;
+        let open = |all: &Summary| undecided(all, &matters(all, own).unwrap(), own);
+        let all = summary(vec![file(&c, 0, 256 << 20), file(&a, 64 << 20, 0)]);
+        assert_eq!(matters(&all, own).unwrap(), Matters::One(0));
+        assert_eq!(open(&all), [PathBuf::from(&c)]);
+        let touched = |touched: u64| {
+            let mut of = FileSummary { touched, ..file(&c, 0, 256 << 20) };
+            of.file.exact = Exact::Order;
+            let seen = with_touches(&all, &summary(vec![of]));
+            (reached(&seen.files[0]), matters(&seen, own).unwrap())
+        };
+        assert_eq!(touched(1), (4096, Matters::One(1)));
+        assert_eq!(touched(60_000).1, Matters::One(0));
+        // Of two that are mapped it is open as well, and of one alone nothing is.
+        assert_eq!(open(&summary(vec![file(&c, 0, 256 << 20), file(&a, 0, 64 << 20)])).len(), 2);
+        assert_eq!(open(&summary(vec![file(&c, 0, 256 << 20)])), [""; 0].map(PathBuf::from));
+        let small = summary(vec![file(&c, 0, 1 << 20), file(&a, 64 << 20, 0)]);
+        assert_eq!(open(&small), [""; 0].map(PathBuf::from), "calls reach more than there is of it");
     }
 
     #[test]

@@ -289,25 +289,45 @@ impl Known {
         let began = file_time();
         let trace = record(&[], None)?.trace;
         let all = replay::summary(&trace)?;
-        let matter = files::matters(&all, files::is_own_here)?;
+        let mut matter = files::matters(&all, files::is_own_here)?;
         let path = |place: usize| PathBuf::from(&all.files[place].file.path);
-        if let Some(changed) = matter.places().iter().map(|it| path(*it)).find(|it| changed_since(it, began)) {
-            bail!(
+        let is_unchanged = |matter: &Matters| match matter
+            .places()
+            .iter()
+            .map(|it| path(*it))
+            .find(|it| changed_since(it, began))
+        {
+            None => Ok(()),
+            Some(changed) => Err(anyhow!(
                 "the command writes to {}, and a file that changes cannot be measured again and again; try it on one that it \
                  only reads",
                 changed.display()
-            );
-        }
+            )),
+        };
+        is_unchanged(&matter)?;
         if measured_fills(args).contains(&Fill::Found) {
             was_found_whole(&all, matter.places())?;
         }
-        let all_bytes = all.files.iter().map(files::reached).fold(0, u64::saturating_add);
-        for path in files::elsewhere(&all, all_bytes) {
+        // How much is mapped is not how much is reached: a program may look at one page of a large file.
+        let open = files::undecided(&all, &matter, files::is_own_here);
+        let pages = if open.is_empty() { None } else { Some(exactly(&open)?) };
+        let mut seen = all.clone();
+        if let Some(pages) = &pages {
+            seen = files::with_touches(&all, &replay::summary(pages)?);
+            matter = files::matters(&seen, files::is_own_here)?;
+            is_unchanged(&matter)?;
+        }
+        let all_bytes = seen.files.iter().map(files::reached).fold(0, u64::saturating_add);
+        for path in files::elsewhere(&seen, all_bytes) {
             output::warn(&format!(
                 "what the command reads as {path} is another file than the one that has this path here, and nothing is said of it"
             ));
         }
-        let others = files::others(&all, &matter, all_bytes);
+        let others = files::others(&seen, &matter, all_bytes);
+        let exactly = |files: &[PathBuf]| match pages.filter(|_| files.iter().all(|it| open.contains(it))) {
+            Some(pages) => Ok(pages),
+            None => exactly(files),
+        };
         let mut known = match &matter {
             Matters::One(place) => {
                 let (place, file) = (*place, path(*place));
