@@ -95,6 +95,20 @@ fn known_reads_come_out_with_their_offsets_and_lengths_and_with_the_file_they_ar
 }
 
 #[test]
+fn a_file_in_memory_is_a_file_of_its_own_also_under_the_descriptor_that_another_one_had() {
+    for sandbox in [Some(Sandbox::new()), Sandbox::of_ordinary_user()].into_iter().flatten() {
+        let (file, trace) = (sandbox.file("a", BYTES), sandbox.at("t.trace"));
+        let args = ["trace", "record", "-o", &trace, "--", &reader(), "in-memory", &file];
+        let Some(_) = followed(sandbox.run(&args)) else { return };
+        let (header, accesses) = read(&trace);
+        let memory = header.files.iter().position(|it| it.path.contains("memfd:memory"));
+        let memory = memory.unwrap_or_else(|| panic!("{}: {:#?}", header.recorder, header.files));
+        let count = |place: usize| of(&accesses, place, Via::Call).count();
+        assert_eq!([count(place(&header, &file)), count(memory)], [10, 110], "{}", header.recorder);
+    }
+}
+
+#[test]
 fn reads_at_the_position_of_a_file_that_is_also_written_to_come_out_where_they_were() {
     for sandbox in [Some(Sandbox::new()), Sandbox::of_ordinary_user()].into_iter().flatten() {
         let (file, other, trace) = (sandbox.file("a", BYTES), sandbox.file("b", BYTES), sandbox.at("t.trace"));

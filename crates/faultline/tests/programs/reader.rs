@@ -3,7 +3,7 @@
 
 use std::{
     env,
-    ffi::{c_int, c_long, c_void},
+    ffi::{c_char, c_int, c_long, c_void},
     fs::File,
     io::{self, IoSlice, Read, Seek, SeekFrom, Write},
     os::{
@@ -31,6 +31,8 @@ unsafe extern "C" {
     fn recvmsg(socket: c_int, message: *mut Message, flags: c_int) -> isize;
     fn prctl(option: c_int, ...) -> c_int;
     fn setuid(user: u32) -> c_int;
+    fn memfd_create(name: *const c_char, flags: u32) -> c_int;
+    fn dup2(old: c_int, new: c_int) -> c_int;
     fn setitimer(which: c_int, new: *const c_long, old: *mut c_long) -> c_int;
 }
 
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
         ["known", read, mapped] => known(read, mapped, false),
         ["known-populated", read, mapped] => known(read, mapped, true),
         ["covered", path] => covered(path),
+        ["in-memory", path] => in_memory(path),
         ["brought-in", how, path] => brought_in(how, path),
         ["tree", "read", folder] => tree(folder, whole_by_call),
         ["tree", "map", folder] => tree(folder, whole_by_mapping),
@@ -112,6 +115,24 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Ten blocks of the file, and of a file in memory a hundred, and ten more under the descriptor that the former had.
+fn in_memory(path: &str) -> io::Result<()> {
+    let (file, mut block) = (File::open(path)?, [1; 4096]);
+    // SAFETY: a name that ends with 0; the descriptor is owned once.
+    let memory = unsafe { File::from_raw_fd(memfd_create(c"memory".as_ptr(), 0)) };
+    memory.write_all_at(&[1; 64 << 10], 0)?;
+    let read = |from: &File, block: &mut [u8], times: u64| -> io::Result<()> {
+        (0..times).try_for_each(|at| from.read_exact_at(block, at % 16 * 4096))
+    };
+    read(&file, &mut block, 10)?;
+    read(&memory, &mut block, 100)?;
+    // SAFETY: both are open.
+    if unsafe { dup2(memory.as_raw_fd(), file.as_raw_fd()) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    read(&file, &mut block, 10)
 }
 
 fn number(text: &str) -> usize {

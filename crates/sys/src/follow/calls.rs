@@ -139,6 +139,7 @@ pub const CALLS: &[Call] = &[
     call(libc::SYS_openat, "openat", Does::Open),
     call(libc::SYS_openat2, "openat2", Does::Open),
     call(libc::SYS_open_by_handle_at, "open_by_handle_at", Does::Open),
+    call(libc::SYS_memfd_create, "memfd_create", Does::Open),
     call(libc::SYS_recvmsg, "recvmsg", Does::Receive(Given::Message)),
     call(libc::SYS_recvmmsg, "recvmmsg", Does::Receive(Given::Messages)),
     call(libc::SYS_pidfd_getfd, "pidfd_getfd", Does::Receive(Given::Result)),
@@ -209,6 +210,15 @@ impl Call {
                 Some(arguments[to] as i32)
             }
             _ => None,
+        }
+    }
+
+    /// Whether its result is another descriptor of the same open file.
+    pub(super) fn duplicates(&self, arguments: &[u64; 6]) -> bool {
+        match self.does {
+            Does::Duplicate => true,
+            Does::Control => arguments[1] as i32 != libc::F_SETFL,
+            _ => false,
         }
     }
 

@@ -601,7 +601,9 @@ impl Follower<'_> {
         }
         // Not one that was opened, nor one that is looked at for its position.
         let given = descriptor.filter(|&it| call.does != Does::Open && !self.listener.has_descriptor(thread, it));
-        let shared = given.zip(opened.as_ref()).and_then(|(it, opened)| self.shared(thread, it, opened));
+        // What the call itself made is no other one that had it before.
+        let made = call.duplicates(&arguments).then_some(result as i32);
+        let shared = given.zip(opened.as_ref()).and_then(|(it, opened)| self.shared(thread, it, opened, made));
         // Where it is known, the call itself is at the position that they share.
         let (before, after): (Vec<Event>, Vec<Event>) =
             shared.into_iter().partition(|it| matches!(it, Event::Shared { with: Some(_), .. }));
@@ -640,15 +642,16 @@ impl Follower<'_> {
         });
         for descriptor in descriptors {
             let opened = self.look_up(thread, descriptor);
-            let shared = opened.as_ref().and_then(|it| self.shared(thread, descriptor, it));
+            let shared = opened.as_ref().and_then(|it| self.shared(thread, descriptor, it, None));
             let result = Some(i64::from(descriptor));
             self.tell(Event::Called(Called { thread, call, arguments, result, opened }));
             shared.into_iter().for_each(|it| self.tell(it));
         }
     }
 
-    /// Whether a followed process has an open file that a thread, stopped, was given.
-    fn shared(&self, thread: i32, descriptor: i32, opened: &Opened) -> Option<Event> {
+    /// Whether a followed process has an open file that a thread, stopped, was given; but for a descriptor that it has just made of
+    /// it.
+    fn shared(&self, thread: i32, descriptor: i32, opened: &Opened, made: Option<i32>) -> Option<Event> {
         if !opened.is_file {
             return None;
         }
@@ -660,7 +663,8 @@ impl Follower<'_> {
             let Ok(found) = opened::descriptors(other) else {
                 return Some(Event::Shared { thread, descriptor, with: None });
             };
-            for found in found.into_iter().filter(|&it| (of, it) != (process, descriptor)) {
+            let is_own = |it: i32| of == process && (it == descriptor || Some(it) == made);
+            for found in found.into_iter().filter(|&it| !is_own(it)) {
                 match is_same_file((thread, descriptor), (other, found)) {
                     Some(true) => return Some(Event::Shared { thread, descriptor, with: Some((other, found)) }),
                     Some(false) => {}
