@@ -8,7 +8,7 @@ use std::{
 use schema::{
     Experiment, Record, SCHEMA_VERSION, Span,
     experiment::Compare,
-    record::{Environment, Reading, ScenarioResult},
+    record::{Environment, Reading, Sample, ScenarioResult},
 };
 
 use crate::{machine::host, plan::Plan, target::Target};
@@ -22,18 +22,6 @@ pub(super) fn lost(record: &Record, plan: &Plan) -> Vec<String> {
     if !record.environment.root {
         lost.push("not root: folio sizes and kernel settings in debugfs are not recorded".into());
     }
-    let measured = plan.cells.iter().filter(|it| it.skipped.is_none());
-    // An arm may read another part of the file than its condition says.
-    let ranges: Vec<Span> = measured.map(|it| plan.does(it).range).collect();
-    if let Some(window) = ranges.iter().map(|it| it.bytes).max().filter(|&it| it < record.target.bytes) {
-        let at_its_start = ranges.iter().all(|it| it.offset == 0);
-        lost.push(format!(
-            "passes of the rounds touch at most {}{} of the file's {}",
-            schema::Bytes(window),
-            if at_its_start { " at the start" } else { "" },
-            schema::Bytes(record.target.bytes)
-        ));
-    }
     lost.extend(merged(&record.experiment, plan));
     if let Some(reason) = record.target.residency.reason().filter(|_| record.target.file_system != "tmpfs") {
         lost.push(reason.to_string());
@@ -42,6 +30,20 @@ pub(super) fn lost(record: &Record, plan: &Plan) -> Vec<String> {
         lost.push(format!("the device's ceiling is unknown: {reason}"));
     }
     lost
+}
+
+/// How much of the file the passes touched, where it is not all of it. An arm may read another part than its condition says.
+pub(super) fn part_of_file(record: &Record) -> Option<String> {
+    let range = |it: &Sample| {
+        let cell = &record.cells[it.cell];
+        let range = cell.own_condition.as_ref().unwrap_or(&record.conditions[cell.condition]).range;
+        Span { offset: it.window_offset.unwrap_or(range.offset), ..range }
+    };
+    let ranges: Vec<Span> = record.samples.iter().map(range).collect();
+    let most = ranges.iter().map(|it| it.bytes).max().filter(|&it| it < record.target.bytes)?;
+    let at_its_start = if ranges.iter().all(|it| it.offset == 0) { " at the start" } else { "" };
+    let (most, all) = (schema::Bytes(most), schema::Bytes(record.target.bytes));
+    Some(format!("a pass of the rounds touches at most {most}{at_its_start} of the file's {all}"))
 }
 
 /// Numbers of random reads of the file of which a part of it has so few that they come to one pass.
@@ -125,26 +127,21 @@ pub(super) fn begin(experiment: &Experiment, target: &Target, of: (u64, Duration
 
 #[cfg(test)]
 mod tests {
-    use schema::State;
 
     use super::*;
-    use crate::plan::RANGE_BYTES_MAX;
 
-    #[test]
-    fn a_part_of_the_file_that_lies_elsewhere_is_not_called_its_start() {
-        let said = |range: &str| {
-            let text = format!(
-                "title = \"x\"\n[[compare]]\narms = [\"pread\", \"mmap\"]\nworkload = \"random\"\n\
-                 block = \"4 KiB\"\nstate = \"cached\"\nrange = {{ {range} }}\n"
-            );
-            let experiment = Experiment::parse("x", &text).unwrap();
-            let mut record = planted::empty_record();
-            record.target.bytes = 64 << 20;
-            let plan = Plan::new(&experiment, record.target.bytes, RANGE_BYTES_MAX, |_| Ok(()));
-            lost(&record, &plan).into_iter().find(|it| it.contains("1 MiB")).unwrap()
-        };
-        assert!(said("bytes = \"1 MiB\"").contains("at the start"));
-        assert!(!said("offset = \"32 MiB\", bytes = \"1 MiB\"").contains("start"));
+    /// Of passes over these windows of a file of 64 MiB.
+    fn said_of(windows: &[Span]) -> Option<String> {
+        let mut record = planted::Planting::default().plant().record;
+        record.target.bytes = 64 << 20;
+        record.samples.truncate(windows.len());
+        for (sample, window) in record.samples.iter_mut().zip(windows) {
+            let cell = &mut record.cells[sample.cell];
+            let own = cell.own_condition.get_or_insert_with(|| record.conditions[cell.condition].clone());
+            own.range.bytes = window.bytes;
+            sample.window_offset = Some(window.offset);
+        }
+        part_of_file(&record)
     }
 
     #[test]
@@ -163,21 +160,12 @@ mod tests {
     }
 
     #[test]
-    fn the_part_of_the_file_is_that_of_the_arm_that_reads_most_unless_it_is_left_out() {
-        let text = "title = \"x\"\n[arms]\n\
-                    half = { method = \"mmap\", own = { range = { share = 0.5 }, state = \"cold\" } }\n\
-                    [[compare]]\narms = [\"pread\", \"mmap\", \"half\"]\nworkload = \"random\"\nblock = \"4 KiB\"\n\
-                    state = \"cached\"\nrange = { bytes = \"1 MiB\" }\n";
-        let experiment = Experiment::parse("x", text).unwrap();
-        let said = |is_cold_possible: bool| {
-            let mut record = planted::empty_record();
-            record.target.bytes = 64 << 20;
-            let plan = Plan::new(&experiment, record.target.bytes, RANGE_BYTES_MAX, |it| {
-                if it.state == State::Cold && !is_cold_possible { Err("refused".into()) } else { Ok(()) }
-            });
-            lost(&record, &plan).into_iter().find(|it| it.contains("touch at most")).unwrap()
-        };
-        assert!(said(true).contains("at most 32 MiB at the start"), "{}", said(true));
-        assert!(said(false).contains("at most 1 MiB at the start"), "{}", said(false));
+    fn the_part_of_the_file_is_what_the_passes_touched_and_only_at_its_start_called_so() {
+        let whole = said_of(&[Span { offset: 0, bytes: 64 << 20 }]);
+        assert_eq!(whole, None);
+        let mib = |offset: u64| Span { offset: offset << 20, bytes: 1 << 20 };
+        assert!(said_of(&[mib(0), mib(0)]).unwrap().contains("at the start"));
+        assert!(!said_of(&[mib(0), mib(32)]).unwrap().contains("start"));
+        assert_eq!(said_of(&[]), None);
     }
 }
