@@ -22,6 +22,8 @@ const TICK_NS: f64 = 4e6;
 
 /// So many ticks a pass divide its CPU time.
 const DIVIDING_TICKS: f64 = 5.0;
+/// So many ticks fall with a deviation of a fifth of their number.
+const TOLD_TICKS: f64 = 25.0;
 
 /// What a JVM's worker reads of its threads is in hundredths of a second (proc(5): clock ticks, of which there are 100).
 const JVM_TICK_NS: f64 = 1e7;
@@ -174,6 +176,17 @@ impl<'a> Cell<'a> {
         is_short.then_some(Unseen::FewTicks { cpu_ns: cpu_ns as u64, tick_ns: self.tick_ns as u64, threads })
     }
 
+    /// Why neither is shown: that, or all passes of a JVM have so few ticks that their mean is mostly chance.
+    pub(crate) fn why_no_parts(&self) -> Option<Unseen> {
+        let cpu_ns = self.cpu_ns()?;
+        let ticks = cpu_ns * self.passes.len() as f64 / self.tick_ns;
+        let few = || {
+            let (cpu_ns, tick_ns) = (cpu_ns as u64, self.tick_ns as u64);
+            (self.counts_ticks() && ticks < TOLD_TICKS).then_some(Unseen::FewTicks { cpu_ns, tick_ns, threads: 1 })
+        };
+        self.why_undivided().or_else(few)
+    }
+
     /// User and system time of a pass together, in the mean.
     pub(crate) fn cpu_ns(&self) -> Option<f64> {
         Some(SortedValues::new(self.passes.iter().filter_map(Pass::cpu_ns).collect())?.mean())
@@ -187,7 +200,7 @@ impl<'a> Cell<'a> {
 
     /// A part of its CPU time per block.
     pub(crate) fn part_of_cpu_per_op(&self, name: &str) -> Reading<f64, Reason> {
-        match self.why_undivided() {
+        match self.why_no_parts() {
             Some(why) => Reading::unavailable(why),
             None => self.reading_per_op(name, SortedValues::mean),
         }

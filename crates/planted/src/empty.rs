@@ -78,6 +78,7 @@ pub fn empty_record() -> Record {
                 read_ahead_bytes: Reading::Value(128 << 10),
                 scheduler: unknown(),
                 rotational: Reading::Value(true),
+                through_page_cache: false,
             }),
         },
         conditions: Vec::new(),

@@ -68,6 +68,10 @@ pub enum Conclusion {
     CrossesMargin {
         margin: f64,
     },
+    /// A fault may map pages that no read reached: so many in the mean at most.
+    MapsUnreached {
+        at_most: f64,
+    },
     /// Of a metric beside fast forks and slow ones, or of a ratio.
     DependsOnFork {
         forks_of: String,

@@ -478,12 +478,14 @@ pub struct RuntimeFinding {
     pub loop_bytes_per_s: Option<f64>,
     /// How many times longer the first pass over the warm-up file took than the last ones: a cold runtime.
     pub first_pass: Option<f64>,
-    /// Time that compilers spent meanwhile, on whatever processor.
+    /// Time that compilers spent meanwhile, on whatever processor. Absent of a JVM whose passes take less than 10 ms in the mean, as
+    /// `collection_share` is: its counters are of milliseconds.
     pub compile_share: Option<f64>,
     pub collections: Option<f64>,
     pub collection_share: Option<f64>,
-    /// Passes whose warm-up ended before compilation was quiet.
-    pub not_quiet: u32,
+    /// Passes whose warm-up ended before compilation was quiet; absent where nothing compiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_quiet: Option<u32>,
 }
 
 /// Processes of one cell that fall into two groups.

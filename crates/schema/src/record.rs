@@ -362,6 +362,10 @@ pub struct Device {
     pub read_ahead_bytes: Reading<u64>,
     pub scheduler: Reading<String>,
     pub rotational: Reading<bool>,
+    /// It is a file that this kernel reads through its page cache: a loop device without direct I/O. Absent in records of older
+    /// versions.
+    #[serde(default, skip_serializing_if = "crate::trace::is_false")]
+    pub through_page_cache: bool,
 }
 
 /// A deep-queue O_DIRECT read of a part of the target: what share of the device a cold cell reached.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{noise::StateNoise, reason::Limit, record::ReclaimScheme};
+use crate::{Workload, noise::StateNoise, reason::Limit, record::ReclaimScheme};
 
 /// What to know before the results of a run are read. An `arm` is called as in sentences (without its runtime where all
 /// have the same one), and a `label` is what a condition is called.
@@ -92,11 +92,16 @@ pub enum Warning {
         share: f64,
         more: usize,
     },
-    /// The device's ceiling was measured too low: an arm read so many times as fast.
+    /// The device's ceiling for reads of this workload was measured too low: an arm read so many times as fast.
     LowCeiling {
+        workload: Workload,
         arm: String,
         label: String,
         share: f64,
+    },
+    /// Cold passes on a device whose bytes are in a file that is read through the page cache.
+    ThroughPageCache {
+        device: String,
     },
     /// Pages left the page cache during passes that need them there.
     PagesLeft {

@@ -69,6 +69,12 @@ impl Disk {
         fs::read_to_string(self.folder.join("queue").join(attribute)).map(|text| text.trim().to_string())
     }
 
+    /// Whether it is a loop device that reads its file through the page cache (drivers/block/loop.c, `dio`): what was evicted of
+    /// files on it is found there.
+    pub fn is_through_page_cache(&self) -> bool {
+        fs::read_to_string(self.folder.join("loop/dio")).is_ok_and(|it| it.trim() == "0")
+    }
+
     /// # Errors
     /// The counters cannot be read.
     pub fn counters(&self) -> io::Result<DiskCounters> {

@@ -11,6 +11,7 @@ use schema::{
     caution::Caution,
     findings::{Fork, ForkSplit, RuntimeFinding},
     reason::Reason,
+    runtime::JVM,
     warning::{ForkGroups, Warning},
 };
 
@@ -34,6 +35,9 @@ const COMPACT: f64 = 0.5;
 /// A single slow pass may be interference. If its process was slower over the warm-up file too, by this factor and by the
 /// root of the slowdown of the pass, the cause is its code: a busy machine slows the fastest of many passes far less.
 const CONFIRMED: f64 = 1.15;
+
+/// Of shorter passes in the mean a JVM's counters of milliseconds are no share.
+const SHARED_NS: f64 = 10e6;
 
 /// Every cell whose forks disagree, but for controls: what they are called is the arm.
 pub(crate) fn splits(run: &Run) -> Vec<ForkSplit> {
@@ -63,9 +67,12 @@ pub(crate) fn split(run: &Run, cell: &Cell) -> Option<ForkSplit> {
     };
     let middle = |slow| of(slow, &|it| Some(it.ns_per_op)).map(|it| it.median());
     let factor = middle(true)? / middle(false)?;
+    // Python runs the same code in every process, and makes few passes over its warm-up file.
+    let compiles = cell.arm().runtime == JVM.name;
     let in_code = match (of(false, &|it| it.warm_pass_ns_per_op), of(true, &|it| it.warm_pass_ns_per_op)) {
         (Some(fast), Some(slow)) => {
-            slow.quantile(0.0) > fast.quantile(1.0) && slow.median() > factor.sqrt().max(CONFIRMED) * fast.median()
+            let is_slower = slow.median() > factor.sqrt().max(CONFIRMED) * fast.median();
+            compiles && is_slower && slow.quantile(0.0) > fast.quantile(1.0)
         }
         _ => false,
     };
@@ -149,6 +156,13 @@ fn of_arm(cells: &[&Cell]) -> RuntimeFinding {
         let values: Vec<f64> = passes().filter_map(|it| it.reading(name)).collect();
         (!values.is_empty()).then(|| values.iter().sum())
     };
+    // The counters of a JVM are of whole milliseconds, and count a compilation when it ends.
+    let is_long = passes().map(|it| it.ns).sum::<f64>() >= SHARED_NS * passes().count() as f64;
+    let is_counted_finely = cells[0].arm().runtime != JVM.name || is_long;
+    let share = |name: &str| {
+        total(name).filter(|_| is_counted_finely).map(|ns: f64| ns / passes().map(|it| it.ns).sum::<f64>())
+    };
+    let quiet: Vec<f64> = passes().filter_map(|it| it.reading("warm_up_quiet")).collect();
     let first = passes().filter_map(|it| Some(it.reading(FIRST)? / it.reading(WARM)?)).filter(|it| it.is_finite());
     RuntimeFinding {
         arm: cells[0].arm().name.clone(),
@@ -157,10 +171,10 @@ fn of_arm(cells: &[&Cell]) -> RuntimeFinding {
         passes: passes().count() as u32,
         loop_bytes_per_s: median(whole.filter_map(|it| it.reading(LOOP)).collect()),
         first_pass: median(first.collect()),
-        compile_share: total("compile_ns").map(|ns: f64| ns / passes().map(|it| it.ns).sum::<f64>()),
+        compile_share: share("compile_ns"),
         collections: total("collections"),
-        collection_share: total("collection_ns").map(|ns: f64| ns / passes().map(|it| it.ns).sum::<f64>()),
-        not_quiet: passes().filter(|it| it.reading("warm_up_quiet") == Some(0.0)).count() as u32,
+        collection_share: share("collection_ns"),
+        not_quiet: (!quiet.is_empty()).then(|| quiet.iter().filter(|it| **it == 0.0).count() as u32),
     }
 }
 

@@ -306,6 +306,10 @@ impl<'a> Question<'a> {
             Some(described) if answer_of == AnswerOf::Neither => (ClaimVerdict::Undecided, described.reason.clone()),
             _ => judge(self.expect, estimate, rounds),
         };
+        let (verdict, why) = match self.may_turn_by_unreached(run, here, estimate, rounds, verdict) {
+            Some(why) => (ClaimVerdict::Undecided, Some(why)),
+            None => (verdict, why),
+        };
         let (verdict, why) = match self.depends_on_fork(run, here, None).filter(|_| DECIDED.contains(&verdict)) {
             Some(why) => (ClaimVerdict::Undecided, Some(why)),
             None => (verdict, why),
@@ -332,6 +336,27 @@ impl<'a> Question<'a> {
             None => (verdict, why),
         };
         ClaimOutcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome }
+    }
+
+    /// Of pages for each fault it is known how many were reached, and each page of the range is mapped once at most: a number that
+    /// is claimed of what a fault maps is decided where both say the same.
+    fn may_turn_by_unreached(
+        &self,
+        run: &Run,
+        here: Side,
+        estimate: Estimate,
+        rounds: u32,
+        verdict: ClaimVerdict,
+    ) -> Option<Reason> {
+        if self.claim.metric != Metric::PagesPerFault || here.than.is_some() || !DECIDED.contains(&verdict) {
+            return None;
+        }
+        let all = here.arm.own.range.bytes.div_ceil(run.page_bytes()) as f64;
+        let times = (all / here.arm.distinct_pages()?).max(1.0);
+        let Estimate { median, ci_low, ci_high } = estimate;
+        let most = Estimate { median: median * times, ci_low: ci_low * times, ci_high: ci_high * times };
+        let why = Conclusion::MapsUnreached { at_most: most.median };
+        (judge(self.expect, most, rounds).0 != verdict).then(|| why.into())
     }
 
     /// The verdict from two conditions: what leaves open a comparison under one of them leaves open their ratio.

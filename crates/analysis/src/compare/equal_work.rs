@@ -120,7 +120,7 @@ impl Both<'_, '_> {
     /// That the arms do different things with each byte, and what it costs where that was seen.
     fn per_byte(&self) -> Difference {
         let spent = |cell: &Cell| {
-            if cell.why_undivided().is_some() {
+            if cell.why_no_parts().is_some() {
                 return None;
             }
             let user = cell.reading("user_ns", SortedValues::mean).value().copied()?;

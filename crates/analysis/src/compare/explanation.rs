@@ -70,8 +70,7 @@ impl ArmCounts {
         let mean = |name| cell.reading(name, SortedValues::mean).value().copied();
         let writes = cell.own.workload.writes();
         let cpu = mean("system_ns").zip(mean("user_ns"));
-        let system_share =
-            cpu.filter(|_| cell.why_undivided().is_none()).map(|(system, user)| system / (system + user));
+        let system_share = cpu.filter(|_| cell.why_no_parts().is_none()).map(|(system, user)| system / (system + user));
         let in_order = cell.arm().maps() && cell.own.workload.is_ascending();
         ArmCounts {
             calls: cell.count("read_calls"),
@@ -167,6 +166,8 @@ fn minor_faults(counts: &ArmCounts) -> Option<Count> {
 
 fn from_device(counts: &ArmCounts) -> Option<Count> {
     let bytes = counts.device_bytes?;
-    let times_reached = Some(bytes / counts.distinct_bytes).filter(|it| it.is_finite() && *it > 1.5);
+    // In whole pages, which is the least that can come.
+    let times_reached =
+        Some(bytes / counts.reached_pages.unwrap_or(counts.distinct_bytes)).filter(|it| it.is_finite() && *it > 1.5);
     Some(Count::FromDevice { bytes, times_reached, ceiling_share: counts.ceiling_share })
 }

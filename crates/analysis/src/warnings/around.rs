@@ -21,6 +21,7 @@ const CEILING: f64 = 0.9;
 pub(crate) fn of_passes(run: &Run) -> Vec<Warning> {
     let before = [foreign(run), at_the_ceiling(run), moved(run.record)].into_iter().flatten();
     let before = before.chain([Workload::Scan, Workload::Random].into_iter().filter_map(|it| low_ceiling(run, it)));
+    let before = before.chain(through_page_cache(run));
     before.chain(uneven_starts(run.record)).chain(reclaimed(run.record)).collect()
 }
 
@@ -67,7 +68,14 @@ fn foreign(run: &Run) -> Option<Warning> {
 fn low_ceiling(run: &Run, workload: Workload) -> Option<Warning> {
     let (share, cell) = run.low_ceiling(workload)?;
     let arm = run.name(cell.arm()).to_string();
-    Some(Warning::LowCeiling { arm, label: run.label(cell.id.cell), share })
+    Some(Warning::LowCeiling { workload, arm, label: run.label(cell.id.cell), share })
+}
+
+fn through_page_cache(run: &Run) -> Option<Warning> {
+    let device = run.record.target.device.value().filter(|it| it.through_page_cache)?;
+    let measured = run.cells.iter().filter(|it| !it.passes.is_empty());
+    let is_cold = |it: &Cell| it.own.state.waits_for_device() || it.arm().is_direct();
+    { measured }.any(is_cold).then(|| Warning::ThroughPageCache { device: device.name.clone() })
 }
 
 fn at_the_ceiling(run: &Run) -> Option<Warning> {

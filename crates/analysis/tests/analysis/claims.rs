@@ -308,14 +308,23 @@ fn pages_per_fault_are_the_distinct_pages_of_the_tally_over_the_faults() {
     assert_eq!(found.verdict, ClaimVerdict::NotTestableHere);
     assert!(report::words::reasons(&found.reasons).unwrap_or_default().contains("were not counted"));
     // What comes from the device is a fault too.
-    let cold = |_: u32, pass: &mut Pass| {
-        pass.tally.distinct_pages = Some(5176);
-        pass.reads("minor_faults", 276.0);
-        pass.reads("major_faults", 4900.0);
+    let cold = |pages: u64| {
+        move |_: u32, pass: &mut Pass| {
+            pass.tally.distinct_pages = Some(pages);
+            pass.reads("minor_faults", 276.0);
+            pass.reads("major_faults", pages as f64 - 276.0);
+        }
     };
-    let found = only(&duel(claim, cold, cold));
+    let found = only(&duel(claim, cold(16_384), cold(16_384)));
     assert_eq!(found.verdict, ClaimVerdict::Holds);
     assert_eq!(found.measured[0].value.median, 1.0);
+    // A third of the range: a fault may have mapped two more that nobody reached.
+    let found = only(&duel(claim, cold(5176), cold(5176)));
+    assert_eq!(found.verdict, ClaimVerdict::Undecided);
+    let at_most = 16_384.0 / 5176.0;
+    assert!(found.reasons.contains(&Conclusion::MapsUnreached { at_most }.into()), "{:?}", found.reasons);
+    let found = only(&duel(&claim.replace("at-most = 1.5", "at-least = 0.9"), cold(5176), cold(5176)));
+    assert_eq!(found.verdict, ClaimVerdict::Holds);
 }
 
 #[test]
@@ -361,9 +370,9 @@ fn pages_per_fault_are_held_against_a_number() {
     check(
         &lab,
         expect![[r#"
-        it reversed: pages per fault of mmap: claimed at most 1.5, here 16.0 [16.0, 16.0]; most of the cached file lies in folios of 512 pages, and this kernel maps 64 KiB around a fault
-          scan 64 KiB cached: 16.00 reversed (decides)
-    "#]],
+            it reversed: pages reached per fault of mmap: claimed at most 1.5, here 16.0 [16.0, 16.0]; most of the cached file lies in folios of 512 pages, and this kernel maps 64 KiB around a fault
+              scan 64 KiB cached: 16.00 reversed (decides)
+        "#]],
     );
     let verdict = |expect: &str, number| only(&duel(&claim(expect), nothing, faults(number))).verdict;
     assert_eq!(verdict("at-most = 16.0", 1024.0), ClaimVerdict::Holds);
@@ -377,7 +386,7 @@ fn pages_per_fault_are_held_against_a_number() {
     check(
         &duel(&claim("at-most = 16.0"), nothing, wavering),
         expect![[r#"
-            it undecided: pages per fault of mmap: claimed at most 16.0, here 16.0 [15.6, 16.4]; the interval contains the claimed value
+            it undecided: pages reached per fault of mmap: claimed at most 16.0, here 16.0 [15.6, 16.4]; the interval contains the claimed value
               scan 64 KiB cached: 15.99 undecided (decides)
         "#]],
     );

@@ -494,6 +494,7 @@ fn a_cold_scan_of_few_read_ahead_windows_decides_nothing_unless_the_whole_job_wa
             read_ahead_bytes: schema::Reading::Value(8 << 20),
             scheduler: schema::Reading::unavailable("none"),
             rotational: schema::Reading::unavailable("none"),
+            through_page_cache: false,
         });
         lab.analyze().comparisons[0].verdict
     };

@@ -57,6 +57,24 @@ fn one_fork_that_was_slow_over_its_warm_up_file_too_is_marked() {
 }
 
 #[test]
+fn one_slow_process_of_a_runtime_that_compiles_nothing_is_interference() {
+    let splits = |arm: &str, slow: u32| {
+        let mut lab = Lab::new();
+        let condition = lab.condition(scan("64 KiB", State::Cached));
+        let cell = lab.cell(condition, arm);
+        lab.measure(cell, 12, 1200.0, |round, pass| {
+            let is_slow = round < slow;
+            pass.ns_per_op *= if is_slow { 2.2 } else { 1.0 };
+            pass.reads("warm_pass_ns_per_op", if is_slow { 2600.0 } else { 1150.0 });
+        });
+        lab.analyze().splits.iter().map(|it| it.in_code).collect::<Vec<bool>>()
+    };
+    assert_eq!(splits("jvm/stream", 1), [true]);
+    assert_eq!(splits("python/mmap", 1), [false; 0]);
+    assert_eq!(splits("python/mmap", 2), [false]);
+}
+
+#[test]
 fn forks_of_a_control_are_not_those_of_the_arm() {
     let splits = |is_control: bool| {
         let mut lab = Lab::new();
@@ -183,10 +201,20 @@ fn noise_of_an_arm_without_a_warm_up_is_no_split() {
 
 #[test]
 fn the_loops_of_runtimes_stand_beside_each_other() {
-    let findings = run(|round, pass| {
-        pass.reads("compile_ns", if round == 0 { 60_000_000.0 } else { 0.0 }).reads("collections", 1.0);
-        pass.reads("warm_up_quiet", if round == 1 { 0.0 } else { 1.0 });
-    });
+    let compiling = |times: f64| {
+        run(|round, pass| {
+            pass.ns_per_op *= times;
+            pass.reads("compile_ns", if round == 0 { 60_000_000.0 } else { 0.0 }).reads("collections", 1.0);
+            pass.reads("warm_up_quiet", if round == 1 { 0.0 } else { 1.0 });
+        })
+    };
+    let short = &compiling(1.0).runtimes[0];
+    assert_eq!(
+        (short.compile_share, short.not_quiet),
+        (None, Some(1)),
+        "passes of a millisecond are no whole for a share"
+    );
+    let findings = compiling(10.0);
     let [java, native] = &findings.runtimes[..] else { panic!("{:?}", findings.runtimes) };
     for it in [java, native] {
         let arms: Vec<&str> = it.cells.iter().map(|id| findings.cells[id.cell].arm.name.as_str()).collect();
@@ -194,7 +222,7 @@ fn the_loops_of_runtimes_stand_beside_each_other() {
     }
     assert_eq!((java.arm.as_str(), native.arm.as_str()), ("jvm/mapped", "native/mmap"));
     assert_eq!((java.loop_bytes_per_s, native.loop_bytes_per_s), (Some(4e9), Some(10e9)));
-    assert_eq!((java.passes, java.not_quiet, java.collections), (12, 1, Some(12.0)));
+    assert_eq!((java.passes, java.not_quiet, java.collections), (12, Some(1), Some(12.0)));
     assert!((java.first_pass.unwrap() - 10.0).abs() < 1e-9 && native.first_pass.is_none());
     assert!(java.compile_share.unwrap() > 0.0 && native.compile_share.is_none());
 }

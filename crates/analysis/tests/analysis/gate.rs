@@ -349,6 +349,7 @@ fn cold_scan(id: &str, bytes: u64, [read, mmap]: [f64; 2]) -> Record {
         read_ahead_bytes: schema::Reading::Value(8 << 20),
         scheduler: schema::Reading::unavailable("none"),
         rotational: schema::Reading::unavailable("none"),
+        through_page_cache: false,
     });
     lab.record
 }

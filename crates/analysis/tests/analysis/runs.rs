@@ -304,6 +304,7 @@ fn another_file_system_device_or_read_ahead_under_one_path_is_another_series() {
             read_ahead_bytes: Reading::Value(read_ahead),
             scheduler: Reading::unavailable("not looked at"),
             rotational: Reading::unavailable("not looked at"),
+            through_page_cache: false,
         });
         analysis::saved_cells(&lab.record).remove(0)
     };

@@ -290,6 +290,7 @@ impl Target {
                 read_ahead_bytes: self.read_ahead_bytes().into(),
                 scheduler: disk.queue("scheduler").into(),
                 rotational: disk.queue("rotational").map(|flag| flag == "1").into(),
+                through_page_cache: disk.is_through_page_cache(),
                 name: disk.name,
             }),
         }

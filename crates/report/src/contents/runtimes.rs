@@ -41,8 +41,8 @@ pub(crate) fn tables(findings: &Findings) -> Option<Tables> {
             it.collections.map_or_else(Cell::absent, |count| Cell::plain(number::count(count))),
             share(it.collection_share),
             // Of a runtime that compiles nothing while it runs there is nothing to be quiet.
-            match it.compile_share {
-                Some(_) => Cell::plain(format!("{} of {}", it.not_quiet, it.passes)),
+            match it.not_quiet {
+                Some(not_quiet) => Cell::plain(format!("{not_quiet} of {}", it.passes)),
                 None => Cell::absent(),
             },
         ]

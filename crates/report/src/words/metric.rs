@@ -13,7 +13,7 @@ pub(super) fn name(metric: Metric) -> &'static str {
         Metric::System => "system time",
         Metric::MinorFaults => "minor faults",
         Metric::DeviceReadBytes => "bytes from the device",
-        Metric::PagesPerFault => "pages per fault",
+        Metric::PagesPerFault => "pages reached per fault",
         Metric::ReadPart => "time of its read part",
         Metric::LoopPart => "time of its loop part",
         Metric::WritePart => "time of its write part",

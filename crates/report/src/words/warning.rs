@@ -1,6 +1,7 @@
 //! Warnings about a whole run.
 
 use schema::{
+    Workload,
     reason::Limit,
     warning::{ForkGroups, Warning},
 };
@@ -92,10 +93,15 @@ pub fn warning(warning: &Warning) -> String {
             percent(*share),
             and_more(*more)
         ),
-        Warning::LowCeiling { arm, label, share } => format!(
-            "the device's ceiling was measured too low, as beside a cache of the host, in a slow moment, or with fewer requests \
-             at once than the arm makes: {arm} read at {} of it ({label}); nothing is called a share of it",
+        Warning::LowCeiling { workload, arm, label, share } => format!(
+            "the device's ceiling for {} reads was measured too low, as beside a cache of the host, in a slow moment, or with \
+             fewer requests at once than the arm makes: {arm} read at {} of it ({label}); none of them is called a share of it",
+            if *workload == Workload::Scan { "sequential" } else { "random" },
             percent(*share)
+        ),
+        Warning::ThroughPageCache { device } => format!(
+            "{device} is a file that this kernel reads through its page cache: what is cold, and comes from the device, may come \
+             from memory all the same; `losetup --direct-io=on` reads around it"
         ),
         Warning::PagesLeft { lost, passes, most_pages } => format!(
             "pages of the file left the page cache during {} of {} passes that need them there (up to {}); those \
@@ -174,6 +180,7 @@ pub(crate) fn topic(warning: &Warning) -> &'static str {
         Warning::SlowLoops { .. } => "loops over mappings",
         Warning::DiskShared { .. } => "shared disk",
         Warning::AtTheCeiling { .. } | Warning::LowCeiling { .. } => "device ceiling",
+        Warning::ThroughPageCache { .. } => "page cache under the device",
         Warning::PagesLeft { .. } => "pages left the cache",
         Warning::UnevenStarts { .. } => "uneven starts",
         Warning::Reclaimed { .. } => "reclaim of idle memory",

@@ -602,6 +602,7 @@ fn record() -> Record {
                 read_ahead_bytes: Reading::Value(8 << 20),
                 scheduler: Reading::Value("none".into()),
                 rotational: Reading::Value(false),
+                through_page_cache: false,
             }),
         },
         conditions: vec![],

@@ -199,7 +199,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-fn is_false(it: &bool) -> bool {
+pub(crate) fn is_false(it: &bool) -> bool {
     !it
 }
 

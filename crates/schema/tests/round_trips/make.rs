@@ -236,7 +236,7 @@ makes! {
         }
         Files { named, count, folders, first }
         NamedPath { path, folder }
-        Device { name, read_ahead_bytes, scheduler, rotational }
+        Device { name, read_ahead_bytes, scheduler, rotational, through_page_cache }
         Ceiling { bytes_per_s, random_ops_per_s, how, random_how }
         Confirmation { condition, baseline_cell, arm_cell, range, ops, pairs, cold, invalid }
         ColdPass { tally, device_read_bytes }
@@ -534,7 +534,8 @@ makes! {
             SlowLoops { times, block_bytes },
             DiskShared { device, passes, read_bytes, written_bytes, own_bytes },
             AtTheCeiling { arm, label, share, more },
-            LowCeiling { arm, label, share },
+            LowCeiling { workload, arm, label, share },
+            ThroughPageCache { device },
             PagesLeft { lost, passes, most_pages },
             UnevenStarts { changed, passes, least_pages, most_pages },
             Reclaimed { scheme },
@@ -727,6 +728,7 @@ makes! {
             OnlyPublished,
             Folios { pages, around_bytes },
             ContainsClaimed,
+            MapsUnreached { at_most },
             CrossesMargin { margin },
             DependsOnFork { forks_of, fast, slow, metric },
             NoRatio,

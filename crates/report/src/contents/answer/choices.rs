@@ -48,7 +48,7 @@ impl Words<'_> {
             _ if is_partial => String::new(),
             Some((next, marks)) if marks.is_empty() => format!(", elsewhere at most {}", next_at_most(next)),
             Some((next, marks)) => format!(", elsewhere at most {} ({})", next_at_most(next), marks.join(", ")),
-            None => ", elsewhere no loss".into(),
+            None => ", elsewhere no known loss".into(),
         };
         let least = match (is_least && !is_partial, choice.arms.len()) {
             (false, _) => "",
