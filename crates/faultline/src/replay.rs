@@ -20,11 +20,19 @@ use crate::{exit::UsageError, output};
 /// Has every comparison that reads replay a trace instead of what it says itself; those that then ask the same are one.
 pub fn instead(comparisons: &mut Vec<Compare>, trace: &Path) {
     let asked = TraceAsked::Named { path: trace.display().to_string(), file: None };
+    // The experiment's own, however its path is written, stays what the experiment asks.
+    let is_asked = |it: &TraceAsked| match it {
+        TraceAsked::Named { path, .. } => {
+            let [own, other] = [Path::new(path), trace].map(|it| std::fs::canonicalize(it).ok());
+            own.is_some() && own == other
+        }
+        TraceAsked::Read(_) => false,
+    };
     let mut all: Vec<Compare> = Vec::new();
     for compare in std::mem::take(comparisons).into_iter().filter(|it| !it.workload.iter().all(|it| it.writes())) {
         let mut replayed = Compare {
             workload: vec![Workload::Replay],
-            trace: Some(asked.clone()),
+            trace: compare.trace.clone().filter(is_asked).or(Some(asked.clone())),
             block: Vec::new(),
             full_block: Vec::new(),
             threads: vec![1],

@@ -344,7 +344,7 @@ fn nothing_is_tried_outside_of_a_range_that_is_given() {
         );
         let file = format!("{name}.toml");
         std::fs::write(sandbox.path().join(&file), text).unwrap();
-        let typed = ["run", ".", "-e", &file, "--size=32MiB", "--rounds=2", "--budget=4s", "--json"];
+        let typed = ["run", ".", "-e", &file, "--size=32MiB", "--rounds=2", "--budget=20s", "--json"];
         let record = sandbox.run(&typed).document().record;
         assert!(!record.fills.is_empty(), "{name}");
         for filled in &record.fills {

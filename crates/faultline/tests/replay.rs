@@ -119,7 +119,8 @@ fn a_claim_about_a_replay_is_decided_by_no_other_trace_and_by_any_state_of_its_o
     let is_replaced =
         |it: &Reason| matches!(it, Reason::NotInRun(NotInRun::Replaced { values }) if values[0].written == written);
     assert!(other_trace.iter().all(is_replaced) && !other_trace.is_empty(), "{other_trace:?}");
-    for same in ["--state=cached", &format!("--trace={other}")] {
+    let spelled = other.replace("other.trace", "./other.trace");
+    for same in ["--state=cached", &format!("--trace={other}"), &format!("--trace={spelled}")] {
         let (reasons, threads) = reasons(same);
         assert_eq!(threads, 4);
         assert!(!reasons.iter().any(|it| matches!(it, Reason::NotInRun(_))), "{same}: {reasons:?}");

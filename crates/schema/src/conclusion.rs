@@ -68,9 +68,10 @@ pub enum Conclusion {
     CrossesMargin {
         margin: f64,
     },
-    /// A fault may map pages that no read reached: so many in the mean at most.
+    /// A fault may map pages that no read reached: so many in the mean at most, or their ratio may be up to that.
     MapsUnreached {
         at_most: f64,
+        is_ratio: bool,
     },
     /// Of a metric beside fast forks and slow ones, or of a ratio.
     DependsOnFork {

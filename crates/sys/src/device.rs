@@ -69,10 +69,13 @@ impl Disk {
         fs::read_to_string(self.folder.join("queue").join(attribute)).map(|text| text.trim().to_string())
     }
 
-    /// Whether it is a loop device that reads its file through the page cache (drivers/block/loop.c, `dio`): what was evicted of
-    /// files on it is found there.
+    /// Whether it is, or is made of, a loop device that reads its file through the page cache (drivers/block/loop.c, `dio`): what
+    /// was evicted of files on it is found there.
     pub fn is_through_page_cache(&self) -> bool {
-        fs::read_to_string(self.folder.join("loop/dio")).is_ok_and(|it| it.trim() == "0")
+        let below = fs::read_dir(self.folder.join("slaves")).into_iter().flatten().flatten();
+        let below = || below.filter_map(|it| Disk::of(fs::read_to_string(it.path().join("dev")).ok()?.trim()).ok());
+        let is_buffered = fs::read_to_string(self.folder.join("loop/dio")).is_ok_and(|it| it.trim() == "0");
+        is_buffered || below().any(|it| it.is_through_page_cache())
     }
 
     /// # Errors

@@ -306,7 +306,7 @@ impl<'a> Question<'a> {
             Some(described) if answer_of == AnswerOf::Neither => (ClaimVerdict::Undecided, described.reason.clone()),
             _ => judge(self.expect, estimate, rounds),
         };
-        let (verdict, why) = match self.may_turn_by_unreached(run, here, estimate, rounds, verdict) {
+        let (verdict, why) = match self.may_turn_by_unreached(run, [Some(here), None], estimate, rounds, verdict) {
             Some(why) => (ClaimVerdict::Undecided, Some(why)),
             None => (verdict, why),
         };
@@ -338,25 +338,36 @@ impl<'a> Question<'a> {
         ClaimOutcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome }
     }
 
-    /// Of pages for each fault it is known how many were reached, and each page of the range is mapped once at most: a number that
-    /// is claimed of what a fault maps is decided where both say the same.
+    /// Of pages for each fault it is known how many were reached, and each page of the range is mapped once at most. What is claimed
+    /// of what a fault maps is decided where both ends say the same.
     fn may_turn_by_unreached(
         &self,
         run: &Run,
-        here: Side,
+        sides: [Option<Side>; 2],
         estimate: Estimate,
         rounds: u32,
         verdict: ClaimVerdict,
     ) -> Option<Reason> {
-        if self.claim.metric != Metric::PagesPerFault || here.than.is_some() || !DECIDED.contains(&verdict) {
+        if self.claim.metric != Metric::PagesPerFault || !DECIDED.contains(&verdict) {
             return None;
         }
-        let all = here.arm.own.range.bytes.div_ceil(run.page_bytes()) as f64;
-        let times = (all / here.arm.distinct_pages()?).max(1.0);
-        let Estimate { median, ci_low, ci_high } = estimate;
-        let most = Estimate { median: median * times, ci_low: ci_low * times, ci_high: ci_high * times };
-        let why = Conclusion::MapsUnreached { at_most: most.median };
-        (judge(self.expect, most, rounds).0 != verdict).then(|| why.into())
+        let times = |cell: &Cell| {
+            let all = cell.own.range.bytes.div_ceil(run.page_bytes()) as f64;
+            Some((all / cell.distinct_pages()?).max(1.0))
+        };
+        let scaled = |times: f64| {
+            let Estimate { median, ci_low, ci_high } = estimate;
+            Estimate { median: median * times, ci_low: ci_low * times, ci_high: ci_high * times }
+        };
+        // A ratio is of what an arm has, or of what it has here, below it.
+        let [here, there] = sides;
+        let cells = || sides.into_iter().flatten().flat_map(Side::cells);
+        let is_ratio = there.is_some() || here.is_some_and(|it| it.than.is_some());
+        let all: f64 = cells().filter_map(times).product();
+        let ends = if is_ratio { [1.0 / all, all] } else { [1.0, all] };
+        let most = scaled(ends[1]).median;
+        let turns = ends.into_iter().any(|end| judge(self.expect, scaled(end), rounds).0 != verdict);
+        turns.then(|| Conclusion::MapsUnreached { at_most: most, is_ratio }.into())
     }
 
     /// The verdict from two conditions: what leaves open a comparison under one of them leaves open their ratio.
@@ -379,6 +390,9 @@ impl<'a> Question<'a> {
         let decided = judge(self.expect, estimate, rounds);
         if !DECIDED.contains(&decided.0) {
             return (answer_of, decided);
+        }
+        if let Some(why) = self.may_turn_by_unreached(run, sides.map(Some), estimate, rounds, decided.0) {
+            return (answer_of, (ClaimVerdict::Undecided, Some(why)));
         }
         let contradicted = || {
             let of = |answer_of| compared.iter().flatten().find(|it| it.answer_of == answer_of);

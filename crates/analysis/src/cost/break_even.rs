@@ -72,7 +72,7 @@ fn is_alike(a: &Condition, b: &Condition) -> bool {
 
 fn break_even(costs: &Costs, baseline: &Cell, arm: &Cell) -> Option<BreakEven> {
     let file_bytes = baseline.own.file_bytes;
-    let [of_baseline, of_arm] = [baseline, arm].map(|it| costs.seen(it, arm));
+    let [of_baseline, of_arm] = [baseline, arm].map(|it| costs.seen(it, [baseline, arm]));
     let seconds = |of: &Cell, seen: &MeasuredPoints, reads: f64| {
         let range = Span { offset: 0, bytes: file_bytes };
         let seconds = costs.seconds(of, &Condition { ops: reads as u64, range, ..of.own.clone() })?;
@@ -168,12 +168,12 @@ impl Costs<'_> {
         of_cell.is_some_and(|it| it.finding.verdict == Verdict::NotComparable)
     }
 
-    /// The passes of an arm, or of the baseline beside it, of the rounds and at the size of the job, by the number of their
-    /// reads: those in which both did the same.
-    fn seen(&self, of: &Cell, beside: &Cell) -> MeasuredPoints {
+    /// The passes of one of two arms, of the rounds and at the size of the job, by the number of their reads: those in which both
+    /// did the same.
+    fn seen(&self, of: &Cell, both: [&Cell; 2]) -> MeasuredPoints {
         let record = self.run.record;
         let is_refused = |condition: usize| {
-            let arms = self.run.of_condition(condition).filter(|it| it.arm() == beside.arm());
+            let arms = self.run.of_condition(condition).filter(|it| both.iter().any(|of| of.arm() == it.arm()));
             arms.filter(|it| !it.entry.control).any(|it| self.is_refused(it))
         };
         let is_same = |cell: &&Cell| {

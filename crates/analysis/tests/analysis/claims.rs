@@ -322,9 +322,29 @@ fn pages_per_fault_are_the_distinct_pages_of_the_tally_over_the_faults() {
     let found = only(&duel(claim, cold(5176), cold(5176)));
     assert_eq!(found.verdict, ClaimVerdict::Undecided);
     let at_most = 16_384.0 / 5176.0;
-    assert!(found.reasons.contains(&Conclusion::MapsUnreached { at_most }.into()), "{:?}", found.reasons);
+    assert!(
+        found.reasons.contains(&Conclusion::MapsUnreached { at_most, is_ratio: false }.into()),
+        "{:?}",
+        found.reasons
+    );
     let found = only(&duel(&claim.replace("at-most = 1.5", "at-least = 0.9"), cold(5176), cold(5176)));
     assert_eq!(found.verdict, ClaimVerdict::Holds);
+}
+
+#[test]
+fn pages_that_nobody_reached_leave_open_whether_two_arms_map_as_many_for_a_fault() {
+    let verdict = |pages: u64| {
+        let claim = "arm = \"mmap+random\"\nthan = \"mmap\"\nmetric = \"pages-per-fault\"\nexpect = \"same\"";
+        let mut lab = Lab::of_experiment(&claimed(["mmap", "mmap+random"], claim));
+        for cell in 0..2 {
+            lab.measure(cell, 10, 1000.0, |_, pass| {
+                pass.tally.distinct_pages = Some(pages);
+                pass.reads("minor_faults", pages as f64).reads("major_faults", 0.0);
+            });
+        }
+        only(&lab).verdict
+    };
+    assert_eq!([16_384, 1000].map(verdict), [ClaimVerdict::Holds, ClaimVerdict::Undecided]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::{
 use schema::{
     Experiment, Record, SCHEMA_VERSION, Span,
     experiment::Compare,
-    record::{Environment, Reading, Sample, ScenarioResult},
+    record::{Environment, Outcome, Reading, Sample, ScenarioResult},
 };
 
 use crate::{machine::host, plan::Plan, target::Target};
@@ -39,7 +39,8 @@ pub(super) fn part_of_file(record: &Record) -> Option<String> {
         let range = cell.own_condition.as_ref().unwrap_or(&record.conditions[cell.condition]).range;
         Span { offset: it.window_offset.unwrap_or(range.offset), ..range }
     };
-    let ranges: Vec<Span> = record.samples.iter().map(range).collect();
+    let made = record.samples.iter().filter(|it| !matches!(it.outcome, Outcome::Failed { .. }));
+    let ranges: Vec<Span> = made.map(range).collect();
     let most = ranges.iter().map(|it| it.bytes).max().filter(|&it| it < record.target.bytes)?;
     let at_its_start = if ranges.iter().all(|it| it.offset == 0) { " at the start" } else { "" };
     let (most, all) = (schema::Bytes(most), schema::Bytes(record.target.bytes));

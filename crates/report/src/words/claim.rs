@@ -41,10 +41,12 @@ pub(super) fn conclusion(of: &Conclusion) -> String {
             format!("most of the cached file lies in {of}{around}")
         }
         Conclusion::ContainsClaimed => "the interval contains the claimed value".into(),
-        Conclusion::MapsUnreached { at_most } => format!(
-            "these are pages that were reached, and a fault may map others beside them: up to {} in all, if each page of the \
-             range was mapped once",
-            digits(*at_most)
+        Conclusion::MapsUnreached { at_most, is_ratio } => format!(
+            "these are pages that were reached, and a fault may map others beside them: {} {}{}, if each page of the range was \
+             mapped once",
+            if *is_ratio { "the ratio may be up to" } else { "up to" },
+            digits(*at_most),
+            if *is_ratio { "x" } else { " in all" },
         ),
         Conclusion::CrossesMargin { margin } => format!("the interval crosses the margin of {}", percent(*margin)),
         Conclusion::DependsOnFork { forks_of, fast, slow, metric } => {

@@ -328,7 +328,6 @@ impl Compare {
         self.ops.is_empty() && self.range.is_none() && self.trace.is_none()
     }
 
-    /// The accesses that it replays, once the trace was read.
     /// Whether it replays the same accesses as another one, or none as that.
     pub(super) fn replays_as(&self, other: &Compare) -> bool {
         match (&self.trace, &other.trace) {
@@ -337,6 +336,7 @@ impl Compare {
         }
     }
 
+    /// The accesses that it replays, once the trace was read.
     pub fn traced(&self) -> Option<&Traced> {
         match &self.trace {
             Some(TraceAsked::Read(traced)) => Some(traced),

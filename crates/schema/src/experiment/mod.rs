@@ -136,7 +136,8 @@ impl Experiment {
     /// Which key is at fault, and why.
     pub fn resolved(&self) -> Result<Experiment, String> {
         let mut resolved = self.clone();
-        for competitor in resolved.comparisons.iter_mut().flat_map(|it| &mut it.arms) {
+        let comparisons = resolved.comparisons.iter_mut().chain(&mut resolved.written);
+        for competitor in comparisons.flat_map(|it| &mut it.arms) {
             *competitor = competitor.resolved().map_err(|why| format!("arms: {why}"))?;
         }
         resolved.validate().map_err(|(key, why)| format!("{key}: {why}"))?;
@@ -161,7 +162,9 @@ impl Experiment {
         let arms = || comparisons.iter().flat_map(|compare| &compare.arms);
         let labelled = arms().find(|it| it.label.as_deref() == Some(written));
         let parsed = written.parse::<Arm>().ok();
-        labelled.or_else(|| arms().find(|it| Some(&it.arm) == parsed.as_ref()))
+        // An older record lacks options that were added later.
+        let is_it = |it: &&Competitor| it.resolved().is_ok_and(|it| Some(&it.arm) == parsed.as_ref());
+        labelled.or_else(|| arms().find(|it| Some(&it.arm) == parsed.as_ref()).or_else(|| arms().find(is_it)))
     }
 }
 

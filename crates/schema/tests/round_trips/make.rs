@@ -728,7 +728,7 @@ makes! {
             OnlyPublished,
             Folios { pages, around_bytes },
             ContainsClaimed,
-            MapsUnreached { at_most },
+            MapsUnreached { at_most, is_ratio },
             CrossesMargin { margin },
             DependsOnFork { forks_of, fast, slow, metric },
             NoRatio,

@@ -12,7 +12,7 @@ use lab::trace::TraceFile;
 use schema::{
     advised::{Group, OtherReached, Pattern, Reach},
     counted::Bin,
-    observation,
+    observation::{self, MappingCount},
     trace::{Access, Exact, FileSummary, Header, LeftOut, Summary, TracedFile, Via},
 };
 use sys::{follow::MAPPING_BYTES_MIN, mount::is_of_the_system};
@@ -49,10 +49,14 @@ impl Matters {
 /// Bytes that calls delivered, and pages that were touched, or of what was mapped those of the file, however often, where these
 /// are not known; but for programs and their libraries.
 pub(super) fn reached(of: &FileSummary) -> u64 {
-    let counts = of.file.counts.clone().unwrap_or_default();
-    // Calls at offsets that were not seen are no accesses of the trace.
-    let read = of.bytes.max(counts.calls.values().map(|it| it.bytes).fold(0, u64::saturating_add));
-    if counts.is_code() { 0 } else { read.saturating_add(mapped(of)) }
+    let is_code = of.file.counts.as_ref().is_some_and(observation::Access::is_code);
+    if is_code { 0 } else { read(of).saturating_add(mapped(of)) }
+}
+
+/// By calls, those at offsets that were not seen among them, which are no accesses of the trace; and touches that it has.
+fn read(of: &FileSummary) -> u64 {
+    let calls = of.file.counts.iter().flat_map(|it| it.calls.values());
+    of.bytes.max(calls.map(|it| it.bytes).fold(0, u64::saturating_add))
 }
 
 /// Of what the trace does not have as touches.
@@ -61,14 +65,26 @@ fn mapped(of: &FileSummary) -> u64 {
         of.file.counts.as_ref().map_or(0, observation::Access::mapped_bytes).min(of.file.bytes.unwrap_or(u64::MAX));
     match of.file.exact {
         Exact::None => all,
-        _ => all.min(of.file.unseen_touches.saturating_mul(of.page_bytes)),
+        _ => all.min(of.file.unseen_touches.saturating_mul(of.page_bytes).saturating_add(in_small_mappings(of))),
     }
+}
+
+/// The most that mappings can have in which pages are not looked at, because they are small.
+fn in_small_mappings(of: &FileSummary) -> u64 {
+    let most = |it: &MappingCount| match it.bytes / it.count.max(1) >= MAPPING_BYTES_MIN {
+        true => (it.count - 1).saturating_mul(MAPPING_BYTES_MIN),
+        false => it.bytes,
+    };
+    of.file.counts.iter().flat_map(|it| &it.mappings).map(most).fold(0, u64::saturating_add)
 }
 
 /// Mapped files of which it decides what matters how much of them is touched, which lies between nothing and all of it.
 pub(super) fn undecided(all: &Summary, matter: &Matters, is_own: impl Fn(&TracedFile) -> bool + Copy) -> Vec<PathBuf> {
     let is_large = |it: &FileSummary| fs::metadata(&it.file.path).is_ok_and(|it| it.len() >= MAPPING_BYTES_MIN);
-    let is_open = |it: &FileSummary| is_own(&it.file) && reached(it) > 0 && mapped(it) > 0 && is_large(it);
+    let is_open = |it: &FileSummary| {
+        let can_be_seen = mapped(it) > in_small_mappings(it) && it.file.exact == Exact::None && is_large(it);
+        is_own(&it.file) && reached(it) > 0 && can_be_seen
+    };
     let open: Vec<usize> = (0..all.files.len()).filter(|&it| is_open(&all.files[it])).collect();
     let differs = |touched: Option<usize>| {
         let bytes = |place: usize, of: &FileSummary| match open.contains(&place) && touched != Some(place) {
@@ -87,7 +103,7 @@ pub(super) fn with_touches(all: &Summary, exact: &Summary) -> Summary {
     for it in &mut all.files {
         let is_it = |of: &&FileSummary| (&of.file.path, of.file.identity) == (&it.file.path, it.file.identity);
         if let Some(of) = exact.files.iter().find(is_it).filter(|of| of.file.exact != Exact::None) {
-            it.bytes = it.bytes.saturating_add(of.touched.saturating_mul(of.page_bytes));
+            it.bytes = read(it).saturating_add(of.touched.saturating_mul(of.page_bytes));
             (it.file.exact, it.file.unseen_touches) = (of.file.exact, of.file.unseen_touches);
         }
     }
@@ -387,7 +403,7 @@ pub(super) fn sizes(all: &[(u64, u64)]) -> Vec<Bin> {
 
 #[cfg(test)]
 mod tests {
-    use schema::{leftover::FileIdentity, observation::MappingCount, trace::NotSeen};
+    use schema::{leftover::FileIdentity, trace::NotSeen};
 
     use super::*;
 
@@ -472,6 +488,12 @@ mod tests {
         };
         assert_eq!(touched(1), (4096, Matters::One(1)));
         assert_eq!(touched(60_000).1, Matters::One(0));
+        // What lies in small mappings is seen by no recording.
+        let mut windows = file(&c, 0, 0);
+        let window = MappingCount { count: 4096, bytes: 256 << 20, ..MappingCount::default() };
+        windows.file.counts.as_mut().unwrap().count_mapping(&window);
+        windows.file.exact = Exact::Order;
+        assert_eq!(reached(&windows), 256 << 20);
         // Of two that are mapped it is open as well, and of one alone nothing is.
         assert_eq!(open(&summary(vec![file(&c, 0, 256 << 20), file(&a, 0, 64 << 20)])).len(), 2);
         assert_eq!(open(&summary(vec![file(&c, 0, 256 << 20)])), [""; 0].map(PathBuf::from));

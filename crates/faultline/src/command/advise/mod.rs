@@ -304,18 +304,27 @@ impl Known {
                 changed.display()
             )),
         };
-        is_unchanged(&matter)?;
-        if measured_fills(args).contains(&Fill::Found) {
-            was_found_whole(&all, matter.places())?;
-        }
         // How much is mapped is not how much is reached: a program may look at one page of a large file.
         let open = files::undecided(&all, &matter, files::is_own_here);
-        let pages = if open.is_empty() { None } else { Some(exactly(&open)?) };
         let mut seen = all.clone();
+        let pages = match if open.is_empty() { Ok(None) } else { exactly(&open).map(Some) } {
+            Ok(pages) => pages,
+            Err(stopped) if stopped.is::<Stopped>() => return Err(stopped),
+            Err(why) => {
+                output::warn(&format!(
+                    "what matters depends on how much of its mappings the command touches, which could not be seen; all that \
+                     is mapped counts ({why:#})"
+                ));
+                None
+            }
+        };
         if let Some(pages) = &pages {
             seen = files::with_touches(&all, &replay::summary(pages)?);
             matter = files::matters(&seen, files::is_own_here)?;
-            is_unchanged(&matter)?;
+        }
+        is_unchanged(&matter)?;
+        if measured_fills(args).contains(&Fill::Found) {
+            was_found_whole(&all, matter.places())?;
         }
         let all_bytes = seen.files.iter().map(files::reached).fold(0, u64::saturating_add);
         for path in files::elsewhere(&seen, all_bytes) {
@@ -324,7 +333,11 @@ impl Known {
             ));
         }
         let others = files::others(&seen, &matter, all_bytes);
-        let exactly = |files: &[PathBuf]| match pages.filter(|_| files.iter().all(|it| open.contains(it))) {
+        // Many files together may have taken more than the time that one of them has.
+        let has = |pages: &TraceFile, file: &PathBuf| {
+            pages.header.files.iter().any(|it| Path::new(&it.path) == file && it.exact != Exact::None)
+        };
+        let exactly = |files: &[PathBuf]| match pages.filter(|pages| files.iter().all(|it| has(pages, it))) {
             Some(pages) => Ok(pages),
             None => exactly(files),
         };
