@@ -178,7 +178,10 @@ int main(int argc, char **argv) {
         getrusage(RUSAGE_SELF, &before);
         if (held) begun = now();
         check = 0;
-        for (size_t i = 0; i < ops; i++) {
+        /* A block of 64 B takes 3 ns of a mapping, and a list of offsets and the choice below one more. */
+        int plain = mapping && !writes && !random && !unaligned;
+        for (size_t at = 0; plain && at < reached; at += block) check += take(map + at, block, 0, consume, copy);
+        for (size_t i = plain ? ops : 0; i < ops; i++) {
             off_t at = offsets[i];
             if (update) {
                 uint64_t first = now();
