@@ -147,7 +147,7 @@ fn executions(args: &AdviseArgs) -> Option<String> {
     let recorded = match args.trace {
         Some(_) => "",
         None if measured_fills(args).contains(&Fill::Found) => "once to record it; ",
-        None => "once to record it and once more to see every page if it maps a file; ",
+        None => "once to record it and once or twice more to see every page of what it maps; ",
     };
     let measured = match args.once {
         true => String::new(),
@@ -251,7 +251,7 @@ impl Known {
         Known::of(trace, &summary, place, path, None)
     }
 
-    /// By running it: once for its calls, and once more for the pages of its mappings, if what matters is mapped.
+    /// By running it: once for its calls, and for the pages of its mappings once more if what matters is mapped, or may be.
     fn recorded(args: &AdviseArgs, interrupted: &AtomicBool, line: &Line) -> Result<Known> {
         let record = |files: &[PathBuf], exact: Option<Duration>| {
             // Beside the time of its own it may take that of its pages.
