@@ -359,7 +359,7 @@ impl<'a> Question<'a> {
             let Estimate { median, ci_low, ci_high } = estimate;
             Estimate { median: median * times, ci_low: ci_low * times, ci_high: ci_high * times }
         };
-        // A ratio is of what an arm has, or of what it has here, below it.
+        // A ratio may be off to both sides.
         let [here, there] = sides;
         let cells = || sides.into_iter().flatten().flat_map(Side::cells);
         let is_ratio = there.is_some() || here.is_some_and(|it| it.than.is_some());
