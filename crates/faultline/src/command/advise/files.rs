@@ -72,7 +72,7 @@ fn mapped(of: &FileSummary) -> u64 {
 /// The most that mappings can have in which pages are not looked at, because they are small.
 fn in_small_mappings(of: &FileSummary) -> u64 {
     let most = |it: &MappingCount| match it.bytes / it.count.max(1) >= MAPPING_BYTES_MIN {
-        true => (it.count - 1).saturating_mul(MAPPING_BYTES_MIN),
+        true => it.count.saturating_sub(1).saturating_mul(MAPPING_BYTES_MIN),
         false => it.bytes,
     };
     of.file.counts.iter().flat_map(|it| &it.mappings).map(most).fold(0, u64::saturating_add)
@@ -494,6 +494,10 @@ mod tests {
         windows.file.counts.as_mut().unwrap().count_mapping(&window);
         windows.file.exact = Exact::Order;
         assert_eq!(reached(&windows), 256 << 20);
+        // A stranger's trace may say anything.
+        let none = MappingCount { count: 0, bytes: u64::MAX, ..MappingCount::default() };
+        windows.file.counts.as_mut().unwrap().mappings.push(none);
+        assert!(reached(&windows) >= 256 << 20);
         // Of two that are mapped it is open as well, and of one alone nothing is.
         assert_eq!(open(&summary(vec![file(&c, 0, 256 << 20), file(&a, 0, 64 << 20)])).len(), 2);
         assert_eq!(open(&summary(vec![file(&c, 0, 256 << 20)])), [""; 0].map(PathBuf::from));
