@@ -40,11 +40,10 @@ pub const LOOKED_AT: usize = 50;
 ///
 /// # Errors
 /// A folder is there and cannot be read.
-pub fn newest<'a>(store: &'a Store, whose: &'a Whose) -> Result<impl Iterator<Item = (Record, MadeOn)> + 'a> {
+pub fn newest<'a>(store: &'a Store, whose: &'a Whose) -> Result<impl Iterator<Item = (Record, Origin)> + 'a> {
     let records = runs(store, whose)?.into_iter().filter_map(move |(_, path, origin)| {
         let record = store.load_file(&path).ok().filter(|it| it.partial.is_none())?;
-        let made_on = MadeOn::new(&record.environment, origin);
-        whose.includes(&made_on).then_some((record, made_on))
+        whose.includes(&MadeOn::new(&record.environment, origin)).then_some((record, origin))
     });
     Ok(records.take(LOOKED_AT))
 }

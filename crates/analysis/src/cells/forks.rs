@@ -157,11 +157,9 @@ fn of_arm(cells: &[&Cell]) -> RuntimeFinding {
         (!values.is_empty()).then(|| values.iter().sum())
     };
     // The counters of a JVM are of whole milliseconds, and count a compilation when it ends.
-    let is_long = passes().map(|it| it.ns).sum::<f64>() >= SHARED_NS * passes().count() as f64;
-    let is_counted_finely = cells[0].arm().runtime != JVM.name || is_long;
-    let share = |name: &str| {
-        total(name).filter(|_| is_counted_finely).map(|ns: f64| ns / passes().map(|it| it.ns).sum::<f64>())
-    };
+    let all_ns: f64 = passes().map(|it| it.ns).sum();
+    let is_counted_finely = cells[0].arm().runtime != JVM.name || all_ns >= SHARED_NS * passes().count() as f64;
+    let share = |name: &str| total(name).filter(|_| is_counted_finely).map(|ns: f64| ns / all_ns);
     let quiet: Vec<f64> = passes().filter_map(|it| it.reading("warm_up_quiet")).collect();
     let first = passes().filter_map(|it| Some(it.reading(FIRST)? / it.reading(WARM)?)).filter(|it| it.is_finite());
     RuntimeFinding {

@@ -306,7 +306,7 @@ impl<'a> Question<'a> {
             Some(described) if answer_of == AnswerOf::Neither => (ClaimVerdict::Undecided, described.reason.clone()),
             _ => judge(self.expect, estimate, rounds),
         };
-        let (verdict, why) = match self.may_turn_by_unreached(run, [Some(here), None], estimate, rounds, verdict) {
+        let (verdict, why) = match self.may_turn_by_unreached(run, here, None, estimate, rounds, verdict) {
             Some(why) => (ClaimVerdict::Undecided, Some(why)),
             None => (verdict, why),
         };
@@ -343,7 +343,8 @@ impl<'a> Question<'a> {
     fn may_turn_by_unreached(
         &self,
         run: &Run,
-        sides: [Option<Side>; 2],
+        here: Side,
+        there: Option<Side>,
         estimate: Estimate,
         rounds: u32,
         verdict: ClaimVerdict,
@@ -360,10 +361,8 @@ impl<'a> Question<'a> {
             Estimate { median: median * times, ci_low: ci_low * times, ci_high: ci_high * times }
         };
         // A ratio may be off to both sides.
-        let [here, there] = sides;
-        let cells = || sides.into_iter().flatten().flat_map(Side::cells);
-        let is_ratio = there.is_some() || here.is_some_and(|it| it.than.is_some());
-        let all: f64 = cells().filter_map(times).product();
+        let is_ratio = there.is_some() || here.than.is_some();
+        let all: f64 = [Some(here), there].into_iter().flatten().flat_map(Side::cells).filter_map(times).product();
         let ends = if is_ratio { [1.0 / all, all] } else { [1.0, all] };
         let most = scaled(ends[1]).median;
         let turns = ends.into_iter().any(|end| judge(self.expect, scaled(end), rounds).0 != verdict);
@@ -391,7 +390,7 @@ impl<'a> Question<'a> {
         if !DECIDED.contains(&decided.0) {
             return (answer_of, decided);
         }
-        if let Some(why) = self.may_turn_by_unreached(run, sides.map(Some), estimate, rounds, decided.0) {
+        if let Some(why) = self.may_turn_by_unreached(run, here, Some(there), estimate, rounds, decided.0) {
             return (answer_of, (ClaimVerdict::Undecided, Some(why)));
         }
         let contradicted = || {

@@ -318,7 +318,7 @@ fn pages_per_fault_are_the_distinct_pages_of_the_tally_over_the_faults() {
     let found = only(&duel(claim, cold(16_384), cold(16_384)));
     assert_eq!(found.verdict, ClaimVerdict::Holds);
     assert_eq!(found.measured[0].value.median, 1.0);
-    // A third of the range: a fault may have mapped two more that nobody reached.
+    // A third of the range: a fault may have mapped two more that no read reached.
     let found = only(&duel(claim, cold(5176), cold(5176)));
     assert_eq!(found.verdict, ClaimVerdict::Undecided);
     let at_most = 16_384.0 / 5176.0;

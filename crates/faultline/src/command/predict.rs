@@ -24,12 +24,8 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
     check(args)?;
     let store = history::Store::open(None)?;
     let whose = machine::whose(args.machine.as_deref(), &store);
-    let (record, made_on) = match &args.run {
-        Some(run) => {
-            let (record, origin) = store.find(run)?;
-            let made_on = MadeOn::new(&record.environment, origin);
-            (record, made_on)
-        }
+    let (record, origin) = match &args.run {
+        Some(run) => store.find(run)?,
         None => match best(args, &store, &whose)? {
             (Some(found), _) => found,
             // What another machine costs cannot be measured here.
@@ -38,17 +34,14 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
                  --machine all` lists the machines",
                 args.machine.as_deref().unwrap_or("all")
             ),
-            (None, _) => {
-                let record = calibrate(args)?;
-                let made_on = MadeOn::new(&record.environment, Origin::Own);
-                (record, made_on)
-            }
+            (None, _) => (calibrate(args)?, Origin::Own),
         },
     };
     let asked = asked(args, &record);
     let mut forecast = analysis::forecast(&record, &asked)
         .map_err(|reason| anyhow!("run {} has no unit costs: {reason}", record.id))?;
     let here = machine::here(&store);
+    let made_on = MadeOn::new(&record.environment, origin);
     if !Whose::Here(MadeOn::new(&here, Origin::Own)).includes(&made_on) {
         forecast.remarks.push(ForecastRemark::OtherMachine { host: record.environment.host.clone() });
     } else if here.kernel != record.environment.kernel {
@@ -65,7 +58,7 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
 
 /// Of the saved runs of the machine that is meant, the one whose unit costs fit the question best; and how many were
 /// looked at.
-fn best(args: &PredictArgs, store: &history::Store, whose: &Whose) -> Result<(Option<(Record, MadeOn)>, usize)> {
+fn best(args: &PredictArgs, store: &history::Store, whose: &Whose) -> Result<(Option<(Record, Origin)>, usize)> {
     let records = machine::newest(store, whose)?;
     Ok(match whose.goes_beyond() {
         // What another machine has now is what its newest run had.
@@ -75,20 +68,20 @@ fn best(args: &PredictArgs, store: &history::Store, whose: &Whose) -> Result<(Op
 }
 
 /// Of records of which the newest comes first.
-fn best_of<M>(
-    records: impl Iterator<Item = (Record, M)>,
+fn best_of(
+    records: impl Iterator<Item = (Record, Origin)>,
     mut kernel: Option<String>,
     device: Option<String>,
     asked: impl Fn(&Record) -> ForecastQuestion,
-) -> (Option<(Record, M)>, usize) {
-    let mut best: Option<(Worth, (Record, M))> = None;
+) -> (Option<(Record, Origin)>, usize) {
+    let mut best: Option<(Worth, (Record, Origin))> = None;
     let mut looked_at = 0;
-    for (record, made_on) in records {
+    for (record, origin) in records {
         looked_at += 1;
         let kernel = kernel.get_or_insert_with(|| record.environment.kernel.clone());
         let worth = worth(&record, kernel, device.as_deref(), &asked(&record));
         if let Some(worth) = worth.filter(|it| best.as_ref().is_none_or(|(newer, _)| it.exceeds(newer))) {
-            best = Some((worth, (record, made_on)));
+            best = Some((worth, (record, origin)));
         }
     }
     (best.map(|(_, found)| found), looked_at)
@@ -288,7 +281,8 @@ mod tests {
             (it.id, it.environment.kernel) = (id.into(), kernel.into());
             it
         };
-        let records = || [of("newest", "7.1"), of("older", "6.18"), of("oldest", "7.1")].into_iter().zip(0..);
+        let records =
+            || [of("newest", "7.1"), of("older", "6.18"), of("oldest", "7.1")].map(|it| (it, Origin::Own)).into_iter();
         let best = |kernel: Option<&str>| {
             let ask = |it: &Record| question(it, State::Cached);
             best_of(records(), kernel.map(String::from), None, ask).0.map(|it| it.0.id)
@@ -311,7 +305,13 @@ mod tests {
         };
         let best = |older: Record| {
             let newer = Record { id: "newer".into(), ..record.clone() };
-            best_of([newer, older].into_iter().zip(0..), None, None, |it| question(it, State::Cached)).0.unwrap().0.id
+            best_of([newer, older].map(|it| (it, Origin::Own)).into_iter(), None, None, |it| {
+                question(it, State::Cached)
+            })
+            .0
+            .unwrap()
+            .0
+            .id
         };
         assert_eq!(best(older(1, 1)), "newer");
         assert_eq!(best(older(2, 0)), "older");

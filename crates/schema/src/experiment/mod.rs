@@ -164,7 +164,7 @@ impl Experiment {
         let parsed = written.parse::<Arm>().ok();
         // An older record lacks options that were added later.
         let is_it = |it: &&Competitor| it.resolved().is_ok_and(|it| Some(&it.arm) == parsed.as_ref());
-        labelled.or_else(|| arms().find(|it| Some(&it.arm) == parsed.as_ref()).or_else(|| arms().find(is_it)))
+        labelled.or_else(|| arms().find(is_it))
     }
 }
 

@@ -291,19 +291,6 @@ impl Known {
         let all = replay::summary(&trace)?;
         let mut matter = files::matters(&all, files::is_own_here)?;
         let path = |place: usize| PathBuf::from(&all.files[place].file.path);
-        let is_unchanged = |matter: &Matters| match matter
-            .places()
-            .iter()
-            .map(|it| path(*it))
-            .find(|it| changed_since(it, began))
-        {
-            None => Ok(()),
-            Some(changed) => Err(anyhow!(
-                "the command writes to {}, and a file that changes cannot be measured again and again; try it on one that it \
-                 only reads",
-                changed.display()
-            )),
-        };
         // How much is mapped is not how much is reached: a program may look at one page of a large file.
         let open = files::undecided(&all, &matter, files::is_own_here);
         let mut seen = all.clone();
@@ -322,7 +309,13 @@ impl Known {
             seen = files::with_touches(&all, &replay::summary(pages)?);
             matter = files::matters(&seen, files::is_own_here)?;
         }
-        is_unchanged(&matter)?;
+        if let Some(changed) = matter.places().iter().map(|it| path(*it)).find(|it| changed_since(it, began)) {
+            bail!(
+                "the command writes to {}, and a file that changes cannot be measured again and again; try it on one that it \
+                 only reads",
+                changed.display()
+            );
+        }
         if measured_fills(args).contains(&Fill::Found) {
             was_found_whole(&all, matter.places())?;
         }
