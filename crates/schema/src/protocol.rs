@@ -127,6 +127,10 @@ pub struct Job {
     /// Before `prepared`, the consume's loop is timed by itself: where runtimes are compared, theirs differ.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub times_its_loop: bool,
+    /// Nobody looks at its times: a runtime that compiles while it runs makes one pass before `prepared` and does not wait for
+    /// its compiler.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untimed: bool,
     /// Of workload `replay`: where its accesses are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceOf>,
@@ -189,6 +193,7 @@ impl Job {
             watch: None,
             permit: Permit::default(),
             times_its_loop: false,
+            untimed: false,
             trace: None,
             beside: Beside::Nothing,
             own_work_ns: 0,

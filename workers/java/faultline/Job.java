@@ -12,7 +12,7 @@ final class Job {
     final long pass, blockBytes, offset, bytes, ops, seed;
     final int percent, threads;
     final String method, workload, consume, file, hold, durability, descriptor, beside;
-    final boolean aligned, timesItsLoop;
+    final boolean aligned, timesItsLoop, untimed;
     private final Map<?, ?> options;
     /** Device and inode of the one file that may be written; null where none may. */
     private final Map<?, ?> writable;
@@ -35,6 +35,7 @@ final class Job {
         aligned = (Boolean) it.get("aligned");
         percent = it.containsKey("consumed_percent") ? (int) number(it, "consumed_percent") : 100;
         timesItsLoop = Boolean.TRUE.equals(it.get("times_its_loop"));
+        untimed = Boolean.TRUE.equals(it.get("untimed"));
         beside = it.containsKey("beside") ? word(it, "beside") : "nothing";
         if (!beside.equals("nothing") && !beside.equals("beat")) throw new Unavailable("the JVM worker has no " + beside + " beside a pass");
         writable = it.get("permit") instanceof Map<?, ?> permit && permit.get("write") instanceof Map<?, ?> file ? file : null;
@@ -81,6 +82,7 @@ final class Job {
         descriptor = job.descriptor;
         writable = null;
         timesItsLoop = false;
+        untimed = job.untimed;
         beside = "nothing";
     }
 

@@ -51,7 +51,7 @@ final class Warmth {
             int pass = 0, still = 0;
             Team team = new Team(same, real);
             team.begin();
-            for (; (still < QUIET_PASSES || now - news < QUIET_NS) && now - begin < LIMIT_NS; pass++) {
+            for (; pass == 0 || !job.untimed && (still < QUIET_PASSES || now - news < QUIET_NS) && now - begin < LIMIT_NS; pass++) {
                 // Opening is executed a few times, as in a program; hundreds of times would keep the compiler busy with it.
                 if (pass > 0 && pass <= QUIET_PASSES) {
                     team.end();
@@ -101,7 +101,7 @@ final class Warmth {
     /** With a last block as short as the real one's: what only happens at the end should be compiled too. */
     private static int size(Job job) {
         // Of whole pages at least, because O_DIRECT and mappings come in those.
-        long most = Math.min(WARM_UP_BYTES, Math.max(PATTERN_BYTES, WARM_UP_BLOCKS * job.blockBytes));
+        long most = job.untimed ? PATTERN_BYTES : Math.min(WARM_UP_BYTES, Math.max(PATTERN_BYTES, WARM_UP_BLOCKS * job.blockBytes));
         if (job.bytes <= most) return (int) job.bytes;
         long tail = job.bytes % job.blockBytes;
         return (int) (job.blockBytes < most / 2 ? (most - tail) / job.blockBytes * job.blockBytes + tail : most);

@@ -51,6 +51,7 @@ class Job:
         self.threads = number(said, "threads", 1)
         self.percent = number(said, "consumed_percent", 1) if "consumed_percent" in said else 100
         self.times_its_loop = said.get("times_its_loop") is True
+        self.untimed = said.get("untimed") is True
         self.beside = word(said, "beside", "nothing")
         self.block = number(said, "block_bytes", 1)
         # Device and inode of the one file that may be written.

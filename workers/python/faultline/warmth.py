@@ -30,7 +30,7 @@ class Warmth:
         try:
             twin = self._twin(job, fd)
             self.ops = twin.ops
-            self.passes = [self._pass(twin, ways) for _ in range(PASSES)]
+            self.passes = [self._pass(twin, ways) for _ in range(1 if job.untimed else PASSES)]
             self.loop_bytes_per_s = self._loop_alone(job, twin, ways[0]) if job.times_its_loop else None
         finally:
             os.close(fd)
@@ -88,6 +88,6 @@ class Warmth:
         found = {
             "warm_up_passes": len(self.passes),
             "first_pass_ns_per_op": first / self.ops,
-            "warm_pass_ns_per_op": min(later) / self.ops,
+            "warm_pass_ns_per_op": min(later, default=first) / self.ops,
         }
         return found if self.loop_bytes_per_s is None else {**found, "loop_bytes_per_s": self.loop_bytes_per_s}

@@ -30,7 +30,7 @@ fn fits(beats: &Beats, timed_ns: u64, between_ns: u64) -> bool {
 #[test]
 fn a_pass_beside_a_beat_does_the_same_work_and_has_a_deadline_for_each_period() {
     let files = Files::new(&[SIZE]);
-    workers::each(|worker| {
+    workers::one_of_each(|worker| {
         for method in worker.runtime.methods.iter().filter(|it| it.can.does(Workload::Scan)) {
             let arm = worker.arm(method.name);
             let (mut link, _) = worker.start(&arm);
@@ -72,7 +72,7 @@ fn a_worker_that_is_stopped_for_300_ms_was_late_for_every_deadline_in_it() {
     const BLOCK: u64 = 1 << 20;
     let size = 2 * BLOCK;
     let files = Files::new(&[size]);
-    workers::each(|worker| {
+    workers::one_of_each(|worker| {
         let methods = ["pread", "channel-positional", "preadv"];
         let has = |it: &&&str| worker.runtime.methods.iter().any(|method| method.name == **it);
         let arm = worker.arm(methods.iter().find(has).expect("a method that reads at an offset"));
@@ -117,7 +117,7 @@ fn a_worker_that_is_stopped_for_300_ms_was_late_for_every_deadline_in_it() {
 #[test]
 fn what_a_worker_does_not_know_to_do_beside_a_pass_it_refuses() {
     let files = Files::new(&[SIZE]);
-    workers::each(|worker| {
+    workers::one_of_each(|worker| {
         let arm = worker.arm(worker.runtime.methods[0].name);
         let job = Job { beside: Beside::Beat, ..plain(&arm, &files, SIZE) };
         let line = described(&Request::Prepare(Box::new(job))).replace(r#""beside":"beat""#, r#""beside":"a-dance""#);

@@ -39,7 +39,7 @@ pub fn described(request: &Request) -> String {
 
 #[test]
 fn hello_names_the_methods_of_the_table_in_its_order() {
-    workers::each(|worker| {
+    workers::one_of_each(|worker| {
         let (link, hello) = worker.start(&some_arm(worker));
         let table: Vec<&str> = worker.runtime.methods.iter().map(|it| it.name).collect();
         assert_eq!((hello.protocol, hello.methods), (PROTOCOL, table.iter().map(|it| it.to_string()).collect()));
@@ -51,7 +51,7 @@ fn hello_names_the_methods_of_the_table_in_its_order() {
 
 #[test]
 fn nonsense_is_answered_with_a_failure_each_and_the_conversation_goes_on() {
-    workers::each(|worker| {
+    workers::one_of_each(|worker| {
         let input = b"what?\n{\"dance\":{}}\n\xff\xfe\n\n{\"go\":{\"pass\":\"one\"}}\n{\"go\":{\"pass\":5}}\n{\"hello\":{\"protocol\":99}}\n";
         let replies = answers(worker.command(&some_arm(worker)), input);
         let [refusals @ .., Reply::Failed(gone), Reply::Hello(hello)] = &replies[..] else {
@@ -66,7 +66,7 @@ fn nonsense_is_answered_with_a_failure_each_and_the_conversation_goes_on() {
 
 #[test]
 fn bye_and_the_end_of_the_input_end_quietly() {
-    workers::each(|worker| {
+    workers::one_of_each(|worker| {
         let arm = some_arm(worker);
         assert_eq!(answers(worker.command(&arm), b""), []);
         let bye = [described(&Request::Bye {}), described(&Request::Hello { protocol: PROTOCOL })].concat();
@@ -79,7 +79,7 @@ fn a_job_that_makes_no_sense_is_refused_and_leaves_nothing_to_go_with() {
     const SIZE: u64 = 4097;
     let files = Files::new(&[0, SIZE]);
     let folder = files.path(0).parent().unwrap().to_str().unwrap().to_string();
-    workers::each(|worker| {
+    workers::one_of_each(|worker| {
         let arm = some_arm(worker);
         let fine = plain(&arm, &files, SIZE);
         let with = |change: &dyn Fn(&mut Job)| {

@@ -191,8 +191,18 @@ pub fn all() -> &'static [Worker] {
 
 /// Runs a test with every worker, side by side.
 pub fn each(test: impl Fn(&Worker) + Sync) {
+    beside(all(), test);
+}
+
+/// The same with one worker of each runtime, where what is tested is no other code with another version.
+pub fn one_of_each(test: impl Fn(&Worker) + Sync) {
+    let first = |at: usize| all()[..at].iter().all(|it| it.runtime.name != all()[at].runtime.name);
+    beside((0..all().len()).filter(|&at| first(at)).map(|at| &all()[at]), test);
+}
+
+fn beside<'a>(workers: impl IntoIterator<Item = &'a Worker>, test: impl Fn(&Worker) + Sync) {
     std::thread::scope(|scope| {
-        for worker in all() {
+        for worker in workers {
             let test = &test;
             scope.spawn(move || test(worker));
         }

@@ -35,7 +35,15 @@ fn job(arm: &Arm, file: &File, bytes: u64) -> Job {
     let (device, inode) = sys::folder::identity(file).unwrap();
     let job = Job::new(arm, sys::folder::path_of(file).to_str().unwrap(), Span { offset: 0, bytes });
     let permit = Permit { execute: false, write: Some(FileIdentity { device, inode }) };
-    Job { permit, workload: Workload::Overwrite, block_bytes: 4096, ops: bytes.div_ceil(4096), seed: 7, ..job }
+    Job {
+        untimed: true,
+        permit,
+        workload: Workload::Overwrite,
+        block_bytes: 4096,
+        ops: bytes.div_ceil(4096),
+        seed: 7,
+        ..job
+    }
 }
 
 fn made(path: &Path, content: &[u8]) -> File {
@@ -71,7 +79,8 @@ fn every_way_of_writing_leaves_the_bytes_that_the_reference_says() {
                     break;
                 }
                 let ops = if workload == Workload::OverwriteRandom { 9 } else { bytes.div_ceil(block_bytes) };
-                let job = Job { workload, durability, hold, block_bytes, ops, ..job(arm, &file, bytes) };
+                let untimed = done > 0;
+                let job = Job { workload, durability, hold, block_bytes, ops, untimed, ..job(arm, &file, bytes) };
                 let content = if workload == Workload::Append { Vec::new() } else { before(bytes) };
                 std::fs::write(folder.path().join("data"), &content).unwrap();
                 if let Err(reason) = refusal(link.prepare(&job)) {

@@ -127,7 +127,7 @@ pub fn arm(
 pub(crate) fn job(arm: &Arm, job: &Job, interrupted: &AtomicBool) -> Result<(), Skip> {
     let worker = runtime::worker(arm).map_err(Skip::Unavailable)?;
     let asked = Link::start(worker, interrupted).and_then(|(mut link, _)| {
-        link.prepare(job)?;
+        link.prepare(&Job { untimed: true, ..job.clone() })?;
         link.bye()
     });
     match asked {

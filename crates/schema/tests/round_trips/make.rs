@@ -280,8 +280,8 @@ makes! {
         Hello { protocol, runtime, methods, thread, about }
         Job {
             pass, method, options, workload, consume, file, block_bytes, range, ops, aligned, threads, descriptor,
-            consumed_percent, durability, seed, hold, watch, permit, times_its_loop, trace, beside,
-            own_work_ns,
+            consumed_percent, durability, seed, hold, watch, permit, times_its_loop, untimed, trace,
+            beside, own_work_ns,
         }
         Permit { execute, write }
         schema::trace::Header { trace_version, recorder, columns, coverage, not_seen, run, files, left_out }

@@ -44,6 +44,7 @@ impl Bench<'_> {
             times_its_loop: condition.consume.looks_at_all()
                 && !condition.workload.writes()
                 && self.compares_runtimes(),
+            untimed: false,
             trace: condition.trace.as_ref().and_then(|it| self.trace(it, target)),
             beside: condition.beside,
             own_work_ns: own_work_ns(condition),
