@@ -5,7 +5,7 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs,
+    env, fs, io,
     path::{Path, PathBuf},
     process::Output,
     sync::{Mutex, PoisonError},
@@ -29,7 +29,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Folders in which installations lie side by side, each with its own `bin`.
 const USUAL: &[&str] = &["/opt", "/opt/python", "/usr/local"];
 /// The same, below the user's home.
-const USUAL_AT_HOME: &[&str] = &[".pyenv/versions", ".local/share/uv/python", ".local/share/mise/installs/python"];
+const USUAL_AT_HOME: &[&str] =
+    &[".pyenv/versions", ".asdf/installs/python", ".local/share/uv/python", ".local/share/mise/installs/python"];
 /// Folders of programs, whether they are on PATH or not.
 const USUAL_PROGRAMS: &[&str] = &["/usr/local/bin", "/usr/bin"];
 
@@ -242,13 +243,20 @@ fn is_of_environment(program: &Path) -> bool {
     program.parent().and_then(Path::parent).is_some_and(|it| it.join("pyvenv.cfg").is_file())
 }
 
-/// Programs of one version in a folder, the newest first: `python3.13`, and not `python3.13-config`.
+/// Programs of one version in a folder, the newest first: `python3.13`, and not `python3.13-config`. Scripts of that name are of
+/// a version manager, whose Pythons lie in a usual folder; each takes it a fifth of a second to start.
 fn versions_in(folder: &Path) -> Vec<PathBuf> {
     let minor =
         |it: &PathBuf| it.file_name()?.to_str()?.strip_prefix("python3.")?.trim_end_matches('t').parse::<u32>().ok();
-    let mut found: Vec<(u32, PathBuf)> = entries(folder).into_iter().filter_map(|it| Some((minor(&it)?, it))).collect();
+    let of_version = |it: PathBuf| Some((minor(&it)?, it)).filter(|it| !is_script(&it.1));
+    let mut found: Vec<(u32, PathBuf)> = entries(folder).into_iter().filter_map(of_version).collect();
     found.sort_by(|a, b| b.cmp(a));
     found.into_iter().map(|it| it.1).collect()
+}
+
+fn is_script(program: &Path) -> bool {
+    let mut first = [0; 2];
+    fs::File::open(program).and_then(|mut it| io::Read::read_exact(&mut it, &mut first)).is_ok() && first == *b"#!"
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
@@ -389,11 +397,12 @@ mod tests {
     }
 
     #[test]
-    fn programs_of_a_version_are_found_by_their_names_with_the_newest_first() {
+    fn programs_of_a_version_are_found_by_their_names_with_the_newest_first_and_scripts_are_not() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["python3.9", "python3.13t", "python3.11", "python3.11-config", "python3", "python4"] {
             fs::write(folder.path().join(name), "").unwrap();
         }
+        fs::write(folder.path().join("python3.12"), "#!/bin/sh\n").unwrap();
         let expected = ["python3.13t", "python3.11", "python3.9"].map(|it| folder.path().join(it));
         assert_eq!(versions_in(folder.path()), expected);
     }
