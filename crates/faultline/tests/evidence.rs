@@ -106,7 +106,7 @@ fn an_ordinary_user_is_told_what_was_not_counted_and_gets_the_rest() {
 fn counted(sandbox: &Sandbox, file: &str, compare: &str, count: &str) -> Vec<(String, u64)> {
     let toml = format!("title = \"Counted\"\n[[compare]]\n{compare}");
     let experiment = sandbox.write("counted.toml", &toml);
-    let args = ["run", file, "-e", &experiment, "--rounds=1", "--budget=60s", "--counted", "--allow-setup", "--json"];
+    let args = ["run", file, "-e", &experiment, "--rounds=1", "--budget=44s", "--counted", "--allow-setup", "--json"];
     let record = sandbox.run(&args).document().record;
     let of = |it: &schema::counted::Counted| match &it.counts[count] {
         Reading::Value(value) => Some((record.cells[it.cell].arm.short_name().to_string(), *value)),
@@ -210,7 +210,7 @@ fn the_bytes_that_a_pass_read_are_exact_however_long_the_number_of_the_pass_is()
         "title = \"Reads\"\n[[compare]]\nworkload = \"scan\"\nblock = \"64 KiB\"\nstate = \"as-is\"\nops = 16\n\
          arms = [\"pread\", \"mmap\"]\n",
     );
-    let args = ["run", &file, "-e", &experiment, "--rounds=6", "--budget=60s", "--json"];
+    let args = ["run", &file, "-e", &experiment, "--rounds=6", "--budget=44s", "--json"];
     let record = sandbox.run(&args).document().record;
     assert!(record.samples.len() > 12);
     for sample in &record.samples {

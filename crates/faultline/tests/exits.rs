@@ -62,7 +62,7 @@ fn every_exit_code_but_0_has_its_reason_on_stderr_in_every_mode() {
     let interrupted = MODES.map(|mode| {
         let sandbox = Sandbox::new();
         let file = sandbox.file("file", 4 << 20);
-        let endless = ["--method=read", "--state=as-is", "--rounds=10000", "--budget=10m"];
+        let endless = ["--method=read", "--state=as-is", "--rounds=10000", "--budget=44s"];
         let running = sandbox.start(&short(&file, &[&endless, mode].concat()));
         (sandbox, running, mode)
     });

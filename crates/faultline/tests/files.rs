@@ -115,7 +115,7 @@ fn spoilt(sandbox: &Sandbox, spoil: impl FnOnce(&str)) -> schema::findings::Docu
     let bytes = 8 << 20;
     let file = sandbox.file("file", bytes);
     let experiment = sandbox.write("long.toml", long_passes("\"mmap\"", bytes as u64));
-    let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=100", "--json"]);
+    let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=100", "--budget=44s", "--json"]);
     let pid = running.pid();
     let found = running.until(|| {
         sandbox.saved()?;

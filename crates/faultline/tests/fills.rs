@@ -134,7 +134,7 @@ fn losing_a_page(fill: &str) -> Record {
     written.sync_all().unwrap();
     let few = ["--workload=scan", "--block=64KiB", "--method=pread", "--rounds=40", "--json"];
     let fill = format!("--fill={fill}");
-    let mut running = sandbox.start(&[&["run", &path, "--state=cached", &fill, "--budget=60s"], &few[..]].concat());
+    let mut running = sandbox.start(&[&["run", &path, "--state=cached", &fill, "--budget=44s"], &few[..]].concat());
     let workers = format!("/proc/{0}/task/{0}/children", running.pid());
     // The file was looked at before the first worker starts.
     running.until(|| fs::read_to_string(&workers).ok().filter(|it| !it.is_empty()));
@@ -221,7 +221,17 @@ ops = 256
 arms = ["pwrite", "mmap"]
 "#;
     let experiment = sandbox.write("writes.toml", text);
-    let output = sandbox.run(&["run", &folder, "-e", &experiment, "--size=2MiB", "--rounds=2", "--json", "--quiet"]);
+    let output = sandbox.run(&[
+        "run",
+        &folder,
+        "-e",
+        &experiment,
+        "--size=2MiB",
+        "--rounds=2",
+        "--budget=44s",
+        "--json",
+        "--quiet",
+    ]);
     let Document { record, .. } = output.document();
     let fill = Fill::Written(4096);
     let made = record.fills.iter().filter(|it| it.fill == Some(fill));

@@ -38,7 +38,7 @@ fn a_run_whose_worker_is_frozen_at_any_moment_ends_when_it_is_asked_to() {
         let bytes = 4 << 20;
         let file = sandbox.file("file", bytes);
         let experiment = sandbox.write("long.toml", long_passes("\"pread\"", bytes as u64));
-        let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=100"]);
+        let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=100", "--budget=44s"]);
         std::thread::sleep(Duration::from_millis(Random(seed).below(1500)));
         let controller = running.pid();
         let Some((pid, started)) = running.until(|| children(controller).pop()) else {
@@ -67,7 +67,8 @@ fn a_run_whose_compiler_is_stopped_ends_when_it_is_asked_to_twice() {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
     let file = sandbox.file("file", 1 << 20);
-    let mut command = sandbox.command(&["run", &file, "--java", &home, "--method=jvm/mapped,read", "--rounds=1"]);
+    let mut command =
+        sandbox.command(&["run", &file, "--java", &home, "--method=jvm/mapped,read", "--rounds=1", "--budget=44s"]);
     command.env("XDG_CACHE_HOME", sandbox.folder("cache"));
     let mut running = Running::new(command);
     let began = sandbox.path().join("jdk/bin/javac.began");
@@ -133,7 +134,7 @@ fn a_run_whose_request_a_throttle_holds_back_ends_when_it_is_asked_to() {
              storage = {{ read_bps = \"1 KiB\" }}\narms = [\"{arm}\"]\n"
         );
         let experiment = sandbox.write("slow.toml", text);
-        let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=1"]);
+        let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=1", "--budget=44s"]);
         let Some((pid, started)) = held_back(&mut running) else {
             let _ = running.end().expect(4);
             let skipped = sandbox.record().cells.into_iter().find_map(|it| it.skipped);

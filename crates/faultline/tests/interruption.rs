@@ -34,7 +34,7 @@ fn start(sandbox: &Sandbox, folder: &str) -> Running {
         "--block=64KiB",
         "--state=cold,cached",
         "--rounds=10000",
-        "--budget=10m",
+        "--budget=44s",
     ])
 }
 
@@ -128,7 +128,7 @@ fn an_interrupted_run_prints_one_document_where_one_was_asked_for() {
         "--block=64KiB",
         "--state=cached",
         "--rounds=10000",
-        "--budget=10m",
+        "--budget=44s",
         "--json",
     ]);
     running.until(|| sandbox.saved().filter(|_| !sandbox.record().samples.is_empty()));
@@ -210,7 +210,7 @@ fn a_worker_that_is_killed_is_a_failed_pass_and_the_run_goes_on() {
     let bytes = 4 << 20;
     let file = sandbox.file("file", bytes);
     let experiment = sandbox.write("long.toml", long_passes("\"pread\"", bytes as u64));
-    let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=2", "--json"]);
+    let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=2", "--budget=44s", "--json"]);
     let controller = running.pid();
     let measured = fs::canonicalize(&file).unwrap();
     let signal = |pid: u32, signal: i32| {

@@ -43,7 +43,7 @@ fn under_a_memory_limit_the_file_has_its_share_whatever_the_jvm_takes_itself() {
          arms = [\"pread\", \"jvm/mapped\"]\n",
     );
     let file = sandbox.file("file", 64 << 20);
-    let output = sandbox.run(&["run", &file, "-e", &experiment, "--rounds=1", "--budget=60s", "--json"]);
+    let output = sandbox.run(&["run", &file, "-e", &experiment, "--rounds=1", "--budget=44s", "--json"]);
     output.sane();
     let record = output.document().record;
     if let Some(reason) = record.cells.iter().find_map(|it| it.skipped.as_ref()) {
@@ -129,7 +129,7 @@ fn runs_on(java: &str, words: &[&str]) {
         "--state=as-is",
         "--workload=scan",
         "--block=64KiB",
-        "--budget=60s",
+        "--budget=44s",
         "--java",
         &home,
     ]);

@@ -16,7 +16,7 @@ fn random(sandbox: &Sandbox, arms: &str) -> Option<Record> {
         ),
     );
     let file = sandbox.file("file", FILE_BYTES as usize);
-    let output = sandbox.run(&["run", &file, "-e", &experiment, "--rounds=2", "--budget=10m", "--json"]);
+    let output = sandbox.run(&["run", &file, "-e", &experiment, "--rounds=1", "--budget=44s", "--json"]);
     output.sane();
     let record = output.document().record;
     if let Some(reason) = record.cells.iter().find_map(|it| it.skipped.as_ref()) {
@@ -58,7 +58,7 @@ fn assert_steady(record: &Record, sample: &Sample) {
 fn random_reads_under_a_memory_limit_miss_what_does_not_fit_whatever_the_method() {
     let sandbox = Sandbox::new();
     let Some(record) = random(&sandbox, "\"pread\", \"mmap+random\"") else { return };
-    assert!(record.samples.len() >= 6, "{:?}", record.samples);
+    assert!(record.samples.len() >= 3, "{:?}", record.samples);
     record.samples.iter().for_each(|sample| assert_steady(&record, sample));
 }
 
@@ -70,12 +70,12 @@ fn what_a_worker_needs_for_its_buffers_is_not_taken_from_the_file() {
     let experiment = sandbox.write(
         "buffers.toml",
         "title = \"Large buffers\"\n[[compare]]\nworkload = \"random\"\nblock = \"1 MiB\"\nstate = \"limited\"\n\
-         consume = \"touch\"\nthreads = [1, 16]\nops = 128\narms = [\"pread\", \"uring+queue_depth=8\"]\n\
+         consume = \"touch\"\nthreads = [1, 16]\nops = 64\narms = [\"pread\", \"uring+queue_depth=8\"]\n\
          [[compare]]\nworkload = \"random\"\nblock = \"1 MiB\"\nstate = \"limited\"\n\
-         consume = \"touch\"\nops = 128\narms = [\"mmap+map-populate\"]\n",
+         consume = \"touch\"\nops = 64\narms = [\"mmap+map-populate\"]\n",
     );
     let file = sandbox.file("file", FILE_BYTES as usize);
-    let output = sandbox.run(&["run", &file, "-e", &experiment, "--rounds=1", "--budget=10m", "--json"]);
+    let output = sandbox.run(&["run", &file, "-e", &experiment, "--rounds=1", "--budget=44s", "--json"]);
     output.sane();
     let record = output.document().record;
     let mut seen = 0;

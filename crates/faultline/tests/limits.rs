@@ -67,7 +67,7 @@ fn a_range_that_ends_within_a_sector_leaves_out_the_arm_that_cannot_read_it_to_i
         "title = \"An odd end\"\n[[compare]]\nworkload = \"scan\"\nblock = \"4 KiB\"\nstate = \"cold\"\n\
          arms = [\"pread\", \"direct\", \"mmap\"]\nrange = { bytes = 12583012 }\nops = 3073\n",
     );
-    let output = sandbox.run(&["run", &file, "-e", &experiment, "--rounds=1", "--json", "--quiet"]);
+    let output = sandbox.run(&["run", &file, "-e", &experiment, "--rounds=1", "--budget=44s", "--json", "--quiet"]);
     output.sane();
     let record = output.document().record;
     for cell in record.cells.iter().filter(|it| !it.control) {

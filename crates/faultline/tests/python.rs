@@ -128,7 +128,7 @@ fn runs_on(then: &str, words: &[&str]) {
     let python = script(&sandbox, "python", [3, 13, 0], "cpython", then);
     let file = sandbox.file("file", 1 << 20);
     let args =
-        ["--json", "--rounds=2", "--method=read,python/preadv", "--state=as-is", "--budget=60s", "--python", &python];
+        ["--json", "--rounds=2", "--method=read,python/preadv", "--state=as-is", "--budget=44s", "--python", &python];
     let output = Running::new(sandbox.command(&short(&file, &args))).end();
     output.sane();
     let document = output.document();

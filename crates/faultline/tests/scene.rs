@@ -115,7 +115,7 @@ pub const GO: Case = Case {
     prepare: |scene| {
         let folder = scene.mine();
         let fixed = ["--size=2MiB", "--method=read,go/mmap", "--workload=scan", "--block=64KiB", "--state=cached"];
-        typed(&["run", &folder, "--rounds=1", "--budget=60s"], &fixed)
+        typed(&["run", &folder, "--rounds=1", "--budget=44s"], &fixed)
     },
 };
 

@@ -391,7 +391,7 @@ fn a_study_that_is_stopped_keeps_what_was_measured_and_leaves_its_claims_undecid
     let sandbox = Sandbox::new();
     let folder = sandbox.folder("folder");
     let study = ["reproduce", "channel-vs-mapped", "--dir", &folder, "--state=cold"];
-    let mut running = sandbox.start(&[&study[..], &["--rounds=10000", "--json"]].concat());
+    let mut running = sandbox.start(&[&study[..], &["--rounds=10000", "--budget=44s", "--json"]].concat());
     running.until(|| sandbox.saved().filter(|_| !sandbox.record().samples.is_empty()));
     running.signal(libc::SIGINT);
     let document = running.end().expect(130).document();

@@ -124,7 +124,7 @@ fn winsize([columns, rows]: [u16; 2]) -> libc::winsize {
     libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
-const MEASURED: [&str; 4] = ["--block=4KiB,64KiB", "--state=cached,mapped", "--rounds=12", "--budget=60s"];
+const MEASURED: [&str; 4] = ["--block=4KiB,64KiB", "--state=cached,mapped", "--rounds=12", "--budget=44s"];
 
 #[test]
 fn a_narrow_terminal_shows_a_matrix_that_grows_and_has_only_the_answer_in_the_end() {

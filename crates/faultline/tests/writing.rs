@@ -43,7 +43,7 @@ fn beside_reads_of_a_file_of_the_users_what_writes_is_left_out_with_the_reason()
     let reads =
         "[[compare]]\nworkload = \"scan\"\nblock = \"64 KiB\"\nstate = \"cached\"\narms = [\"read\", \"mmap\"]\n";
     let experiment = sandbox.write("both.toml", format!("{text}\n{reads}"));
-    let output = sandbox.run(&["run", &file, "-e", &experiment, "--rounds=2", "--json", "--quiet"]);
+    let output = sandbox.run(&["run", &file, "-e", &experiment, "--rounds=2", "--budget=44s", "--json", "--quiet"]);
     let record = output.document().record;
     for cell in &record.cells {
         let writes = record.conditions[cell.condition].workload.writes();
@@ -82,7 +82,17 @@ fn a_disk_that_is_full_in_the_middle_of_a_mapped_write_fails_the_sample_for_lack
     let text = text.replace("\"1 MiB\" }", "\"8 MiB\" }\nlayout = \"sparse\"").replace(", \"forgetful\"", "");
     let experiment = sandbox.write("full.toml", text);
     // In a mount namespace of its own: whatever happens, the mount goes with the last process in it.
-    let run = sandbox.command(&["run", &folder, "-e", &experiment, "--size=8MiB", "--rounds=5", "--json", "--quiet"]);
+    let run = sandbox.command(&[
+        "run",
+        &folder,
+        "-e",
+        &experiment,
+        "--size=8MiB",
+        "--rounds=5",
+        "--budget=44s",
+        "--json",
+        "--quiet",
+    ]);
     let mut command = std::process::Command::new("unshare");
     command.args(["-m", "sh", "-c", SHRINK, "sh", &folder]).arg(run.get_program()).args(run.get_args());
     command.current_dir(run.get_current_dir().unwrap());
@@ -119,7 +129,17 @@ fn no_arm_writes_around_the_page_cache_where_files_exist_in_it_alone() {
          state = \"cached\"\nrange = { bytes = \"1 MiB\" }\nops = 16\narms = [\"pwrite\", \"direct\", \"mmap\"]\n",
     );
     let folder = folder.path().to_str().unwrap();
-    let output = sandbox.run(&["run", folder, "-e", &experiment, "--size=2MiB", "--rounds=1", "--json", "--quiet"]);
+    let output = sandbox.run(&[
+        "run",
+        folder,
+        "-e",
+        &experiment,
+        "--size=2MiB",
+        "--rounds=1",
+        "--budget=44s",
+        "--json",
+        "--quiet",
+    ]);
     output.sane();
     for cell in &output.document().record.cells {
         let is_refused = matches!(cell.skipped, Some(schema::Skip::Unavailable(_)));
@@ -135,8 +155,17 @@ fn passes_that_write_are_read_back_and_leave_nothing_behind() {
         [("overwrite", "cached"), ("overwrite-random", "cold"), ("append", "cold"), ("update", "mapped")]
     {
         let experiment = experiment(&sandbox, workload, state);
-        let output =
-            sandbox.run(&["run", &folder, "-e", &experiment, "--size=2MiB", "--rounds=5", "--json", "--quiet"]);
+        let output = sandbox.run(&[
+            "run",
+            &folder,
+            "-e",
+            &experiment,
+            "--size=2MiB",
+            "--rounds=5",
+            "--budget=44s",
+            "--json",
+            "--quiet",
+        ]);
         output.sane();
         let document = output.document();
         assert!(!document.record.samples.is_empty(), "{workload}");
@@ -159,7 +188,17 @@ fn an_arm_that_covers_one_block_and_never_syncs_is_found_out() {
     let sandbox = Sandbox::new();
     let folder = sandbox.folder("here");
     let experiment = experiment(&sandbox, "update", "cached");
-    let output = sandbox.run(&["run", &folder, "-e", &experiment, "--size=2MiB", "--rounds=5", "--json", "--quiet"]);
+    let output = sandbox.run(&[
+        "run",
+        &folder,
+        "-e",
+        &experiment,
+        "--size=2MiB",
+        "--rounds=5",
+        "--budget=44s",
+        "--json",
+        "--quiet",
+    ]);
     let document = output.document();
     let comparisons = &document.findings.comparisons;
     let forgetful = comparisons.iter().find(|it| it.arm.contains("forgetful")).unwrap();
