@@ -6,7 +6,7 @@ use std::{cell::OnceCell, collections::BTreeMap, fmt::Debug};
 use schema::{
     Arm, Beside, CellId, Condition, Descriptor, Durability, Labels, Names, Reading, Record, State, Workload,
     beats::Beats,
-    experiment::Compare,
+    experiment::{Compare, DIVIDING_TICKS},
     findings::{NoiseFloor, StateNoise},
     protocol::Tally,
     reason::{Reason, Unseen},
@@ -20,8 +20,6 @@ use crate::stats::{self, SortedValues};
 /// not say how often.
 const TICK_NS: f64 = 4e6;
 
-/// So many ticks a pass divide its CPU time.
-const DIVIDING_TICKS: f64 = 5.0;
 /// So many ticks fall with a deviation of a fifth of their number.
 const TOLD_TICKS: f64 = 25.0;
 

@@ -205,7 +205,7 @@ fn readings(metric: Metric) -> &'static [&'static str] {
 
 /// Ticks decide, and not the scheduler's clock.
 fn is_split_by_ticks(metric: Metric, cell: &Cell) -> bool {
-    matches!(metric, Metric::User | Metric::System) || (metric == Metric::Cpu && cell.counts_ticks())
+    metric.is_part_of_cpu() || (metric == Metric::Cpu && cell.counts_ticks())
 }
 
 /// The grain of a metric that ticks decide, the coarsest of some cells.
@@ -292,8 +292,7 @@ fn without_mapping(metric: Metric, cells: &[&Cell]) -> Option<MetricResult> {
 
 /// A part of CPU times of which it is not known how they divide.
 fn undivided(metric: Metric, cells: &[&Cell]) -> Option<MetricResult> {
-    let is_part = matches!(metric, Metric::User | Metric::System);
-    let why = cells.iter().filter(|_| is_part).find_map(|it| it.why_undivided())?;
+    let why = cells.iter().filter(|_| metric.is_part_of_cpu()).find_map(|it| it.why_undivided())?;
     Some(MetricResult::none(cells.iter().map(|it| it.passes.len()).min()?, why.into()))
 }
 

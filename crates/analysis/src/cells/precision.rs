@@ -5,7 +5,7 @@
 
 use schema::{
     Record,
-    experiment::{Claim, Metric},
+    experiment::{Claim, EXPECTED_RATIO, Metric},
     findings::Estimate,
     record,
 };
@@ -23,9 +23,6 @@ pub const PRECISION: f64 = 0.02;
 
 /// An arm that is ten times slower need not be known to 2 %: a twentieth of the difference is enough, in logarithms.
 const PRECISION_OF_DIFFERENCE: f64 = 0.05;
-
-/// Of a claim that has no published ratio: what its passes are to tell from none, where that decides how many are made.
-const EXPECTED_RATIO: f64 = 1.5;
 
 /// Whether more rounds would add nothing to a cell's comparison with its baseline, as far as precision goes, nor to the
 /// claims about it.
@@ -96,7 +93,7 @@ fn claims_are_precise(record: &Record, condition: usize, cell: usize) -> bool {
         let told = claim.ratio.unwrap_or(EXPECTED_RATIO).ln().abs() - MARGIN.ln_1p();
         match claim.metric {
             // More rounds do not help.
-            Metric::User | Metric::System if cells().any(|it| it.why_undivided().is_some()) => true,
+            it if it.is_part_of_cpu() && cells().any(|it| it.why_undivided().is_some()) => true,
             Metric::User | Metric::System | Metric::Cpu => {
                 estimate.is_some_and(|it| half_width(it) <= (told / 2.0).max(PRECISION))
             }

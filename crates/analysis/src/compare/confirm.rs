@@ -161,8 +161,11 @@ pub(crate) fn too_small(record: &Record, cell: usize, covered: u64) -> Option<Re
     let is_planned = compare.is_some_and(|it| it.leaves_size_open_to(&cell.arm.name));
     let window_bytes = record.target.window_bytes();
     let covered_bytes = covered.max(does.range.bytes);
+    // Throttled storage takes as long for the first bytes as for the others.
+    let is_throttled = does.storage.is_some_and(|it| it.read_bytes_per_s.is_some());
     let is_small = does.state == State::Cold
         && does.workload == Workload::Scan
+        && !is_throttled
         && covered_bytes < does.file_bytes
         && covered_bytes < WINDOWS_LEAST.saturating_mul(window_bytes);
     let least = WINDOWS_LEAST;

@@ -12,7 +12,7 @@ use std::{
 
 use schema::{
     Condition, Fill, Skip, Span, State, Workload,
-    experiment::{Claim, Metric},
+    experiment::{Claim, EXPECTED_RATIO, Metric},
     protocol::Hold,
     record::{Cell, Ending, Outcome, Reading, RoundsEnd, Sample},
     runtime::NATIVE,
@@ -28,7 +28,7 @@ use crate::{
     link::Trouble,
     plan::{
         self, Given, Stage, possible,
-        sizing::{self, ROUNDS_MIN, ROUNDS_OF_CLAIMS, Trial},
+        sizing::{self, ClaimedCpu, ROUNDS_MIN, ROUNDS_OF_CLAIMS, Trial},
     },
     state,
 };
@@ -46,9 +46,7 @@ const SHARE_OF_TRIALS: f64 = 0.5;
 /// Of a stage's time, for its answers at the size of the job.
 const SHARE_OF_CONFIRMATION: f64 = 0.2;
 /// Of a stage's time, at most, for one condition that a claim about user or system time asks for.
-const SHARE_OF_CPU: f64 = 0.4;
-/// Of a claim about such a time that has no published ratio.
-const EXPECTED_RATIO: f64 = 1.5;
+const SHARE_OF_CPU: f64 = 0.5;
 /// The kernel's tick where it is not known, and what other runtimes know of their processor time, in nanoseconds.
 const TICK_NS: f64 = 4e6;
 const RUNTIME_TICK_NS: f64 = 1e7;
@@ -233,7 +231,9 @@ impl Bench<'_> {
     fn need(&self, index: usize) -> f64 {
         let condition = &self.record.conditions[index];
         let cells = self.cells_of(index).into_iter().filter(|&it| self.record.cells[it].skipped.is_none()).count();
-        let per_s = self.record.ceiling.value().map(|it| it.bytes_per_s);
+        let of_disk = self.record.ceiling.value().map(|it| it.bytes_per_s);
+        let of_throttle = condition.storage.and_then(|it| it.read_bytes_per_s).map(|it| it as f64);
+        let per_s = [of_disk, of_throttle].into_iter().flatten().reduce(f64::min);
         let pass_s = match (Stage::of(condition), condition.workload, per_s) {
             (Stage::Cold, Workload::Scan, Some(per_s)) => {
                 let ops = match condition.ops {
@@ -280,19 +280,19 @@ impl Bench<'_> {
             let measured: Vec<Trial> = measured.collect();
             let need = |claimed| sizing::need_ns(under, &measured, &self.baseline_of(*condition), window, claimed);
             // A claim that would take all the time leaves some to the others.
-            need(None).max(need(self.claimed_cpu_ns(*condition)).min(time_ns * SHARE_OF_CPU))
+            need(None).max(need(self.claimed_cpu(*condition)).min(time_ns * SHARE_OF_CPU))
         };
         let needs: Vec<f64> = conditions.iter().map(need).collect();
         sizing::shares(time_ns, &needs)
     }
 
-    /// User or system time that the passes of each arm of a condition must come to, for the claims about it.
-    fn claimed_cpu_ns(&self, index: usize) -> Option<f64> {
+    /// What the claims about user or system time need of a condition's passes.
+    fn claimed_cpu(&self, index: usize) -> Option<ClaimedCpu> {
         let experiment = &self.record.experiment;
         let condition = &self.record.conditions[index];
         let compare = self.record.origins.get(index).and_then(|it| experiment.comparisons.get(*it))?;
         let by_ticks = |claim: &&Claim| match claim.metric {
-            Metric::User | Metric::System => true,
+            it if it.is_part_of_cpu() => true,
             // Only natively is their sum from the scheduler's clock.
             Metric::Cpu => compare.arms.iter().any(|it| it.arm.runtime != NATIVE.name),
             _ => false,
@@ -306,9 +306,12 @@ impl Bench<'_> {
             true => self.record.environment.tick_ns.value().map_or(TICK_NS, |&ns| ns as f64),
             false => RUNTIME_TICK_NS,
         };
-        let coarsest = compare.arms.iter().map(|it| tick_ns(&it.arm.runtime)).fold(0.0, f64::max);
-        let needed = asked.map(|claim| sizing::claimed_cpu_ns(claim.ratio.unwrap_or(EXPECTED_RATIO), coarsest));
-        needed.reduce(f64::max)
+        let runtimes = || compare.arms.iter().map(|it| it.arm.runtime.as_str());
+        let coarsest = runtimes().map(tick_ns).fold(0.0, f64::max);
+        let of_process = runtimes().all(|it| it == NATIVE.name);
+        let needed =
+            asked.map(|claim| ClaimedCpu::to_tell(claim.ratio.unwrap_or(EXPECTED_RATIO), coarsest, of_process));
+        needed.reduce(ClaimedCpu::and)
     }
 
     /// Proves how residency is verified, where that had to wait because it evicts the file; what cannot be had after all
@@ -456,7 +459,7 @@ impl Bench<'_> {
         let keep = self.baseline_of(condition);
         let under = self.record.conditions[condition].clone();
         let window = self.window();
-        for (cell, _) in sizing::size(&under, trials, share_ns, &keep, window).too_slow {
+        for (cell, _) in sizing::size(&under, trials, share_ns, &keep, window, None).too_slow {
             if self.is_interrupted() || self.clock.is_over() {
                 break;
             }
@@ -468,7 +471,7 @@ impl Bench<'_> {
                 *first = first.clone().or_faster(second, useful);
             }
         }
-        for (cell, reason) in sizing::size(&under, trials, share_ns, &keep, window).too_slow {
+        for (cell, reason) in sizing::size(&under, trials, share_ns, &keep, window, None).too_slow {
             self.record.cells[cell].leave_out(reason);
         }
         trials.retain(|it| self.record.cells[it.cell].skipped.is_none());
@@ -525,7 +528,10 @@ impl Bench<'_> {
             let under = &self.record.conditions[condition];
             let ops = match trials.is_empty() {
                 true => sizing::trial_ops(under),
-                false => sizing::size(under, trials, share_ns, &self.baseline_of(condition), self.window()).ops,
+                false => {
+                    let (baseline, claimed) = (self.baseline_of(condition), self.claimed_cpu(condition));
+                    sizing::size(under, trials, share_ns, &baseline, self.window(), claimed).ops
+                }
             };
             self.cover(condition, ops);
         }

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use schema::{Condition, Durability, Skip, State, Workload};
+use schema::{Condition, Durability, Skip, State, Workload, condition::WINDOWS_LEAST, experiment::DIVIDING_TICKS};
 
 /// Rounds the budget is shared out for. More are made while there is time and the intervals are not precise; on a
 /// machine that gets busier after the trials fewer, and there should be some to lose.
@@ -97,8 +97,16 @@ pub struct Sizing {
 }
 
 /// Chooses the blocks per pass of one condition from trials of its arms. `share_ns` is the condition's part of the
-/// budget; `baseline` names the cells that are never left out; `window` is how much the device reads ahead.
-pub fn size(condition: &Condition, trials: &[Trial], share_ns: f64, baseline: &[usize], window: u64) -> Sizing {
+/// budget; `baseline` names the cells that are never left out; `window` is how much the device reads ahead; `claimed` is
+/// what the claims about user or system time need, for which passes are longer as far as there is room for the fewest rounds.
+pub fn size(
+    condition: &Condition,
+    trials: &[Trial],
+    share_ns: f64,
+    baseline: &[usize],
+    window: u64,
+    claimed: Option<ClaimedCpu>,
+) -> Sizing {
     let (floor, cap) = useful(condition, trials, window);
     // A pass may take so long that the fewest rounds of this arm alone eat half of the condition's share. The baseline is
     // measured however long it takes, and then so is what loses to it by no more than people ask about.
@@ -107,13 +115,16 @@ pub fn size(condition: &Condition, trials: &[Trial], share_ns: f64, baseline: &[
     let longest_ns = by_share_ns.max(SLOWER_MOST * of_baseline.unwrap_or(0.0));
     let (fitting, slow): (Vec<&Trial>, Vec<&Trial>) =
         trials.iter().partition(|trial| trial.pass_ns(floor as f64) <= longest_ns.max(2.0 * trial.overhead_ns));
-    let per_round_ns = share_ns / f64::from(ROUNDS_WANTED);
     let overhead_ns: f64 = fitting.iter().map(|trial| trial.overhead_ns).sum();
     // What they take in a useful pass: first blocks may bring in what the others find.
     let least_ops = floor.max(1) as f64;
     let ns_per_op: f64 = fitting.iter().map(|trial| (trial.pass_ns(least_ops) - trial.overhead_ns) / least_ops).sum();
-    let wanted = if ns_per_op > 0.0 { (per_round_ns - overhead_ns).max(0.0) / ns_per_op } else { cap as f64 };
-    let ops = (wanted.min(cap as f64) as u64).clamp(floor, cap);
+    let with_rounds = |rounds: u32| match ns_per_op > 0.0 {
+        true => (share_ns / f64::from(rounds) - overhead_ns).max(0.0) / ns_per_op,
+        false => cap as f64,
+    };
+    let claimed = claimed.map_or(0.0, |it| it.ops(&fitting).min(with_rounds(ROUNDS_OF_CLAIMS)));
+    let ops = (with_rounds(ROUNDS_WANTED).max(claimed).min(cap as f64) as u64).clamp(floor, cap);
     let round_ns = fitting.iter().map(|trial| trial.pass_ns(ops as f64)).sum();
     let too_slow = slow
         .into_iter()
@@ -150,27 +161,59 @@ pub fn need_ns(
     trials: &[Trial],
     baseline: &[usize],
     window: u64,
-    claimed_cpu_ns: Option<f64>,
+    claimed: Option<ClaimedCpu>,
 ) -> f64 {
     // A number of blocks that the experiment gives stays.
-    let ops = if condition.ops > 0 { condition.ops } else { useful(condition, trials, window).0 };
-    let longest_ns = baseline_ns(trials, baseline, ops).map_or(f64::INFINITY, |it| SLOWER_MOST * it);
-    let passes_ns = trials.iter().map(|it| it.pass_ns(ops as f64)).filter(|it| *it <= longest_ns);
-    let rounds_ns = f64::from(ROUNDS_MIN) * passes_ns.sum::<f64>();
-    let of_cpu = |trial: &Trial| {
-        let share = (trial.cpu_ns / trial.elapsed_ns.max(1.0)).clamp(CPU_SHARE_LEAST, 1.0);
-        claimed_cpu_ns.map_or(0.0, |needed| needed / (share * CLAIMED_SHARE))
+    let (least, most) = match condition.ops {
+        0 => useful(condition, trials, window),
+        given => (given, given),
     };
-    rounds_ns.max(trials.iter().map(of_cpu).sum())
+    let rounds_ns = |ops: u64, rounds: u32| {
+        let longest_ns = baseline_ns(trials, baseline, ops).map_or(f64::INFINITY, |it| SLOWER_MOST * it);
+        let passes_ns = trials.iter().map(|it| it.pass_ns(ops as f64)).filter(|it| *it <= longest_ns);
+        f64::from(rounds) * passes_ns.sum::<f64>()
+    };
+    let of_claim = claimed.map_or(0.0, |claimed| {
+        let ops = (claimed.ops(&trials.iter().collect::<Vec<_>>()) as u64).clamp(least, most);
+        let of_cpu = |trial: &Trial| {
+            let share = (trial.cpu_ns / trial.elapsed_ns.max(1.0)).clamp(CPU_SHARE_LEAST, 1.0);
+            claimed.all_ns / (share * CLAIMED_SHARE)
+        };
+        rounds_ns(ops, ROUNDS_OF_CLAIMS).max(trials.iter().map(of_cpu).sum())
+    });
+    rounds_ns(least, ROUNDS_MIN).max(of_claim)
 }
 
-/// Of the user and system time of all passes of an arm together, so much must be of the kind that a claim is about, in
-/// nanoseconds, that the kernel's ticks can tell the expected ratio from none. Ticks are counts: their variance is their
-/// number.
-pub fn claimed_cpu_ns(ratio: f64, tick_ns: f64) -> f64 {
-    let ratio = ratio.max(1.0 / ratio);
-    let distance = (ratio.ln() - MARGIN.ln()).max(MARGIN.ln());
-    (1.0 + ratio) * (STUDENT / distance).powi(2) * tick_ns
+/// The CPU time in which the kernel's ticks can tell what a claim about user or system time says, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClaimedCpu {
+    /// Of the passes of an arm together, of the kind that the claim is about.
+    all_ns: f64,
+    /// Of each pass, of both kinds.
+    pass_ns: f64,
+}
+
+impl ClaimedCpu {
+    /// To tell a ratio from none where there is a tick in `tick_ns`. Ticks are counts: their variance is their number.
+    /// `of_process`: a pass is a process of its own, which has had no tick before.
+    pub fn to_tell(ratio: f64, tick_ns: f64, of_process: bool) -> ClaimedCpu {
+        let ratio = ratio.max(1.0 / ratio);
+        let distance = (ratio.ln() - MARGIN.ln()).max(MARGIN.ln());
+        let all_ns = (1.0 + ratio) * (STUDENT / distance).powi(2) * tick_ns;
+        ClaimedCpu { all_ns, pass_ns: if of_process { DIVIDING_TICKS * tick_ns } else { 0.0 } }
+    }
+
+    /// What both of two claims need.
+    #[must_use]
+    pub fn and(self, other: ClaimedCpu) -> ClaimedCpu {
+        ClaimedCpu { all_ns: self.all_ns.max(other.all_ns), pass_ns: self.pass_ns.max(other.pass_ns) }
+    }
+
+    /// Blocks of a pass of which each arm has the time that divides.
+    fn ops(self, trials: &[&Trial]) -> f64 {
+        let of = |it: &&Trial| LONGER * self.pass_ns * it.worth_ops / it.cpu_ns.max(1.0);
+        trials.iter().map(of).fold(0.0, f64::max)
+    }
 }
 
 /// What differs by less is the same (docs/METHODOLOGY.md).
@@ -181,6 +224,8 @@ const STUDENT: f64 = 2.2;
 const CPU_SHARE_LEAST: f64 = 0.02;
 /// Of user and system time together, what either of them is taken to be.
 const CLAIMED_SHARE: f64 = 0.3;
+/// Passes have less CPU time than their trial says: its blocks are the first ones.
+const LONGER: f64 = 1.25;
 
 /// The longest pass of the cells that are never left out.
 fn baseline_ns(trials: &[Trial], baseline: &[usize], ops: u64) -> Option<f64> {
@@ -220,7 +265,12 @@ fn bounds(condition: &Condition, window: u64) -> (u64, u64) {
             // Twice a common last-level cache slice when the data is in memory; when it comes from the device as many
             // read-ahead windows as answer for the whole file.
             let least_bytes: u64 = match condition.state {
-                State::Cold => schema::condition::WINDOWS_LEAST.saturating_mul(window).max(16 << 20),
+                // Throttled storage takes as long for each byte, but lets up to a tenth of a second's worth through at once
+                // (block/blk-throttle.c).
+                State::Cold => match condition.storage.and_then(|it| it.read_bytes_per_s) {
+                    Some(second) => second.max(16 << 20),
+                    None => WINDOWS_LEAST.saturating_mul(window).max(16 << 20),
+                },
                 _ => 64 << 20,
             };
             let cap = condition.blocks_in_range();
@@ -304,7 +354,7 @@ mod tests {
     #[test]
     fn equal_work_of_all_arms_fits_the_share() {
         let condition = condition(Workload::Random, State::Cached, 4096, 1 << 30);
-        let sizing = size(&condition, &[trial(0, 500.0), trial(1, 300.0)], 2.5e9, &[0], WINDOW);
+        let sizing = size(&condition, &[trial(0, 500.0), trial(1, 300.0)], 2.5e9, &[0], WINDOW, None);
         assert_eq!(sizing.too_slow, []);
         assert!(sizing.round_ns * f64::from(ROUNDS_WANTED) <= 2.5e9 * 1.01, "{sizing:?}");
         assert!(sizing.ops > 100_000, "{sizing:?}");
@@ -313,7 +363,7 @@ mod tests {
     #[test]
     fn a_file_of_ten_kilobytes_is_scanned_whole() {
         let condition = condition(Workload::Scan, State::Cached, 4096, 10_000);
-        assert_eq!(size(&condition, &[trial(0, 500.0)], 2.5e9, &[0], WINDOW).ops, 3);
+        assert_eq!(size(&condition, &[trial(0, 500.0)], 2.5e9, &[0], WINDOW, None).ops, 3);
         assert_eq!(trial_ops(&condition), 3);
     }
 
@@ -321,7 +371,7 @@ mod tests {
     fn an_arm_that_would_shrink_all_others_is_left_out_and_the_baseline_never() {
         let condition = condition(Workload::Scan, State::Cached, 4096, 1 << 30);
         let trials = [trial(0, 500.0), trial(1, 100_000.0)];
-        let sizing = size(&condition, &trials, 2.5e9, &[0], WINDOW);
+        let sizing = size(&condition, &trials, 2.5e9, &[0], WINDOW, None);
         assert_eq!(sizing.too_slow.len(), 1);
         let Skip::TooSlow { ns_per_block, blocks, twice, around_ns, pass_ns, .. } = sizing.too_slow[0].1 else {
             panic!("{sizing:?}")
@@ -330,14 +380,20 @@ mod tests {
         let times = if twice { 2.0 } else { 1.0 };
         assert_eq!(pass_ns, times * blocks as f64 * ns_per_block + around_ns, "what is shown comes out");
         assert!(sizing.ops * 4096 >= 64 << 20);
-        assert_eq!(size(&condition, &trials, 2.5e9, &[0, 1], WINDOW).too_slow, []);
+        assert_eq!(size(&condition, &trials, 2.5e9, &[0, 1], WINDOW, None).too_slow, []);
     }
 
     #[test]
     fn an_arm_that_is_not_much_slower_than_a_slow_baseline_is_never_left_out() {
         let condition = condition(Workload::Scan, State::Cached, 4096, 1 << 30);
-        let sizing =
-            size(&condition, &[trial(0, 100_000.0), trial(1, 700_000.0), trial(2, 900_000.0)], 2.5e9, &[0], WINDOW);
+        let sizing = size(
+            &condition,
+            &[trial(0, 100_000.0), trial(1, 700_000.0), trial(2, 900_000.0)],
+            2.5e9,
+            &[0],
+            WINDOW,
+            None,
+        );
         let slow: Vec<usize> = sizing.too_slow.iter().map(|it| it.0).collect();
         assert_eq!(slow, [2]);
     }
@@ -347,7 +403,8 @@ mod tests {
         let condition = condition(Workload::Scan, State::Cached, 4096, 1 << 30);
         for slow in [600.0, 20_000.0, 900_000.0] {
             let of_share = |share_ns: f64| {
-                size(&condition, &[trial(0, 2000.0), trial(1, 2000.0 + slow * 25.0)], share_ns, &[0], WINDOW).too_slow
+                size(&condition, &[trial(0, 2000.0), trial(1, 2000.0 + slow * 25.0)], share_ns, &[0], WINDOW, None)
+                    .too_slow
             };
             let Some((_, Skip::TooSlow { budgets, .. })) = of_share(0.5e9).pop() else { continue };
             assert_eq!(of_share(0.5e9 * budgets * 1.01), [], "{budgets} times");
@@ -379,11 +436,11 @@ mod tests {
         let condition = condition(Workload::Random, State::Cold, 4096, 64 << 20);
         let of =
             |whole_range_ns: f64| Trial { ops: 16, worth_ops: 16.0, elapsed_ns: 60e6, whole_range_ns, ..trial(1, 0.0) };
-        let sized = |mapping: Trial| size(&condition, &[trial(0, 25_000.0), mapping], 1e9, &[0], WINDOW);
+        let sized = |mapping: Trial| size(&condition, &[trial(0, 25_000.0), mapping], 1e9, &[0], WINDOW, None);
         assert_eq!(sized(of(60e6)).too_slow, []);
         assert_eq!(sized(of(f64::INFINITY)).too_slow.len(), 1);
         // Nor does its first read make the passes of all arms as short as they may be.
-        let of_both = size(&condition, &[trial(0, 25_000.0), of(60e6)], 3e9, &[0], WINDOW);
+        let of_both = size(&condition, &[trial(0, 25_000.0), of(60e6)], 3e9, &[0], WINDOW, None);
         assert!(of_both.ops > 500 && of_both.round_ns * f64::from(ROUNDS_WANTED) <= 3e9, "{of_both:?}");
     }
 
@@ -426,14 +483,14 @@ mod tests {
     #[test]
     fn the_same_arm_stays_when_the_budget_is_large() {
         let condition = condition(Workload::Scan, State::Cached, 4096, 1 << 30);
-        let sizing = size(&condition, &[trial(0, 500.0), trial(1, 100_000.0)], 60e9, &[0], WINDOW);
+        let sizing = size(&condition, &[trial(0, 500.0), trial(1, 100_000.0)], 60e9, &[0], WINDOW, None);
         assert_eq!(sizing.too_slow, []);
     }
 
     #[test]
     fn the_pass_of_the_fastest_arm_is_long_enough_to_time() {
         let condition = condition(Workload::Random, State::Mapped, 64, 1 << 30);
-        let sizing = size(&condition, &[trial(0, 800.0), trial(1, 40.0)], 0.5e9, &[0], WINDOW);
+        let sizing = size(&condition, &[trial(0, 800.0), trial(1, 40.0)], 0.5e9, &[0], WINDOW, None);
         assert_eq!(sizing.ops, (PASS_LEAST_NS / 40.0) as u64, "{sizing:?}");
         assert_eq!(sizing.too_slow, []);
     }
@@ -441,8 +498,9 @@ mod tests {
     #[test]
     fn a_cold_scan_covers_as_many_read_ahead_windows_as_answer_for_the_file() {
         let condition = condition(Workload::Scan, State::Cold, 64 << 10, 1 << 30);
-        let bytes = |window: u64| size(&condition, &[trial(0, 40e3)], 0.1e9, &[0], window).ops * condition.block_bytes;
-        assert_eq!(bytes(8 << 20), schema::condition::WINDOWS_LEAST * (8 << 20));
+        let bytes =
+            |window: u64| size(&condition, &[trial(0, 40e3)], 0.1e9, &[0], window, None).ops * condition.block_bytes;
+        assert_eq!(bytes(8 << 20), WINDOWS_LEAST * (8 << 20));
         assert_eq!(bytes(128 << 10), 16 << 20);
         assert_eq!(bytes(1 << 30), 1 << 30, "the whole file, where it has fewer");
     }
@@ -464,13 +522,38 @@ mod tests {
     #[test]
     fn a_claim_about_user_time_has_the_passes_in_which_ticks_can_tell_it() {
         // 3.06 (2.2 / 0.674)^2 ticks, and fewer for a larger difference, whichever way it goes.
-        let ticks = |ratio: f64| claimed_cpu_ns(ratio, 1.0);
+        let claimed = |ratio: f64| ClaimedCpu::to_tell(ratio, 1.0, false);
+        let ticks = |ratio: f64| claimed(ratio).all_ns;
         assert!((ticks(2.06) - 32.6).abs() < 0.5, "{}", ticks(2.06));
         assert!(ticks(15.0) < ticks(2.06) && ticks(2.06) < ticks(1.2) && ticks(1.0).is_finite());
         assert!((ticks(0.5) - ticks(2.0)).abs() < 1e-9);
+        assert_eq!(claimed(2.0).and(claimed(3.0)), claimed(2.0));
         let condition = condition(Workload::Scan, State::Cold, 64 << 10, 64 << 20);
         let throttled = [Trial { cpu_ns: 1e6, ..trial(0, 100e3) }, Trial { cpu_ns: 1e6, ..trial(1, 100e3) }];
-        let of = |claimed: Option<f64>| need_ns(&condition, &throttled, &[0], 128 << 10, claimed);
-        assert!(of(Some(0.2e9)) > 5.0 * of(None), "{} {}", of(Some(0.2e9)), of(None));
+        let of = |claimed: Option<ClaimedCpu>| need_ns(&condition, &throttled, &[0], 128 << 10, claimed);
+        let claimed = Some(ClaimedCpu::to_tell(2.0, 6e6, false));
+        assert!(of(claimed) > 5.0 * of(None), "{} {}", of(claimed), of(None));
+    }
+
+    #[test]
+    fn a_pass_of_throttled_storage_is_as_long_as_ticks_divide_its_cpu_time_where_its_share_has_room_for_the_rounds() {
+        const RATE: u64 = 22 << 20;
+        let storage = Some(schema::condition::Storage { read_bytes_per_s: Some(RATE), read_ops_per_s: None });
+        let under = Condition { storage, ..condition(Workload::Scan, State::Cold, 64 << 10, 512 << 20) };
+        // 3.5 ms of 16 MiB, one byte in 22 million in a second.
+        let ns_per_op = 1e9 * f64::from(64 << 10) / RATE as f64;
+        let trials = [0, 1].map(|cell| Trial { cpu_ns: 3.5e6 * 100.0 / 256.0, ..trial(cell, ns_per_op) });
+        let claimed = Some(ClaimedCpu::to_tell(2.06, 4e6, true));
+        let bytes = |share_ns: f64, claimed| size(&under, &trials, share_ns, &[0], WINDOW, claimed).ops * (64 << 10);
+        let divided = bytes(100e9, claimed);
+        let cpu_ns = divided as f64 / f64::from(16 << 20) * 3.5e6;
+        assert!((1.0..1.5).contains(&(cpu_ns / (DIVIDING_TICKS * 4e6))), "{cpu_ns}");
+        assert!(bytes(100e9, None) < divided, "without a claim more rounds are made of shorter passes");
+        let cut = bytes(50e9, claimed);
+        assert!(bytes(50e9, None) < cut && cut < divided, "there are eight rounds, whatever they divide");
+        // A second's worth at least, and not twenty windows of 8 MiB.
+        assert_eq!(bytes(1e9, None), RATE);
+        let needed = need_ns(&under, &trials, &[0], WINDOW, claimed);
+        assert!(bytes(needed, claimed).abs_diff(divided) < divided / 100, "it asks for the time that it needs");
     }
 }

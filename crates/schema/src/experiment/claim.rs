@@ -28,6 +28,13 @@ pub const SCENARIOS: &[&str] = &[
     "write-back-btrfs",
 ];
 
+/// A claim without a published ratio: what its passes are to tell from none, where that decides how many are made.
+pub const EXPECTED_RATIO: f64 = 1.5;
+
+/// Ticks of the kernel's timer in which a pass of a process divides its CPU time into user and system time
+/// (docs/METHODOLOGY.md).
+pub const DIVIDING_TICKS: f64 = 5.0;
+
 /// What is measured when two arms, or an arm and a number, are held against each other. Less is better in all of them
 /// except where it says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -63,6 +70,11 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// It is a part of CPU time, which the kernel divides by the ticks of its timer.
+    pub fn is_part_of_cpu(self) -> bool {
+        matches!(self, Metric::User | Metric::System)
+    }
+
     /// It does not grow with the work of a pass.
     pub fn is_quotient(self) -> bool {
         match self {

@@ -8,7 +8,7 @@ mod written;
 
 use serde::{Deserialize, Serialize};
 
-pub use claim::{Claim, Expect, Figure, Metric, SCENARIOS, Unit, Where};
+pub use claim::{Claim, DIVIDING_TICKS, EXPECTED_RATIO, Expect, Figure, Metric, SCENARIOS, Unit, Where};
 pub use compare::{Compare, Competitor, Override, Question, Range, SizeAsked, Throttle, TraceAsked};
 pub(crate) use compare::{possible_block, possible_ops};
 pub use written::{FILE_BYTES_MAX, Problem};
