@@ -119,7 +119,8 @@ fn binaries() -> Result<Vec<Binary>> {
 fn clippy() -> Result<()> {
     let shell = Shell::new()?;
     shell.change_dir(crate::root());
-    Ok(cmd!(shell, "cargo clippy --workspace --all-targets --quiet -- -D warnings").run()?)
+    // With the profile of the tests it uses what their build made, SQLite for example.
+    Ok(cmd!(shell, "cargo clippy --profile test --workspace --all-targets --quiet -- -D warnings").run()?)
 }
 
 /// A short run of everything, through the executable that the tests have built; its record is read back by the same.
