@@ -161,7 +161,14 @@ impl Access for InPlace<'_> {
     #[inline(always)]
     fn view_each(&mut self, mut spans: impl Spans, mut each: impl FnMut(&[u8])) -> io::Result<()> {
         while let Some((stretch, bytes)) = spans.stretch() {
-            self.view(stretch)?.chunks_exact(bytes.max(1) as usize).for_each(&mut each);
+            let lent = self.view(stretch)?;
+            // Known when this is compiled where accesses come one by one: without a division, which takes as long as some of
+            // them.
+            if stretch.bytes == bytes {
+                each(lent);
+            } else {
+                lent.chunks_exact(bytes.max(1) as usize).for_each(&mut each);
+            }
         }
         Ok(())
     }
