@@ -118,7 +118,7 @@ fn every_arm_makes_the_accesses_of_a_trace_as_the_reference_does() {
                     // In the order of the trace, or as many at once as there were; a pass may have fewer or more.
                     let threads = [1, AT_ONCE - 1 + at as u32 % 2, AT_ONCE + 2][turn];
                     let descriptor = Descriptor::ALL[(at + turn) % Descriptor::ALL.len()];
-                    let (consumed_percent, untimed) = (percent, done > 0);
+                    let (consumed_percent, untimed) = (percent, worker.untimed(arm, done));
                     let job = Job { consume, hold, consumed_percent, threads, descriptor, untimed, ..plain.clone() };
                     let expected = reference::tally_of(accesses, &job, content);
                     // A warm pass makes the same accesses.

@@ -159,7 +159,17 @@ impl Worker {
 
     /// How many jobs an arm is given; none where it is not tried.
     pub fn jobs(&self, arm: &Arm) -> usize {
-        if *arm == self.arm(&arm.method) { self.jobs_of_method } else { self.jobs_of_option }
+        if self.is_without_options(arm) { self.jobs_of_method } else { self.jobs_of_option }
+    }
+
+    fn is_without_options(&self, arm: &Arm) -> bool {
+        *arm == self.arm(&arm.method)
+    }
+
+    /// Of a runtime that compiles while it runs, to be warm takes most of the time of a job. So the first one of each method is
+    /// made by compiled code, and no other.
+    pub fn untimed(&self, arm: &Arm, done: usize) -> bool {
+        done > 0 || !self.is_without_options(arm)
     }
 
     /// An arm of this runtime.

@@ -79,7 +79,7 @@ fn every_way_of_writing_leaves_the_bytes_that_the_reference_says() {
                     break;
                 }
                 let ops = if workload == Workload::OverwriteRandom { 9 } else { bytes.div_ceil(block_bytes) };
-                let untimed = done > 0;
+                let untimed = worker.untimed(arm, done);
                 let job = Job { workload, durability, hold, block_bytes, ops, untimed, ..job(arm, &file, bytes) };
                 let content = if workload == Workload::Append { Vec::new() } else { before(bytes) };
                 std::fs::write(folder.path().join("data"), &content).unwrap();
