@@ -147,6 +147,9 @@ pub struct OtherReached {
     pub path: String,
     /// By calls, or mapped.
     pub bytes: u64,
+    /// Of these, mapped ones of which it is not known whether they were touched.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub mapped_bytes: u64,
 }
 
 fn is_zero(number: &u64) -> bool {

@@ -497,8 +497,14 @@ pub(crate) fn pattern(of: &Advised) -> String {
 }
 
 pub(crate) fn other(of: &OtherReached, all_bytes: Option<u64>) -> String {
-    let share = all_bytes.map(|all| format!(" ({} of the bytes)", percent(of.bytes as f64 / all.max(1) as f64)));
-    format!("{}{}", of.path, share.unwrap_or_default())
+    let share = |all: u64| format!(" ({} of the bytes)", percent(of.bytes as f64 / all.max(1) as f64));
+    let of_bytes = match of.mapped_bytes {
+        mapped if mapped > of.bytes / 2 => {
+            format!(" ({} mapped, of which it was not recorded how much is touched)", size(mapped as f64))
+        }
+        _ => all_bytes.map_or_else(String::new, share),
+    };
+    format!("{}{of_bytes}", of.path)
 }
 
 /// Behind an option.

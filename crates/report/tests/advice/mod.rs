@@ -91,7 +91,7 @@ pub(crate) fn advised() -> Run {
             mappings: 1,
             sizes: vec![Bin { value: 4096, events: 543 }],
         },
-        others: vec![OtherReached { path: "/data/t.db-wal".into(), bytes: 54 * 4096 }],
+        others: vec![OtherReached { path: "/data/t.db-wal".into(), bytes: 54 * 4096, mapped_bytes: 0 }],
         others_left_out: 0,
         all_bytes: Some((82 << 20) + 54 * 4096),
         once: false,
@@ -201,6 +201,19 @@ fn the_share_of_another_file_is_of_all_that_was_read_or_mapped() {
     run.record.advised.as_mut().unwrap().all_bytes = None;
     let screen = squeezed(&first(&run, 100));
     assert!(screen.contains("/data/t.db-wal") && !screen.contains("of the bytes"), "{screen}");
+}
+
+#[test]
+fn a_mapping_of_another_file_is_no_share_of_the_bytes_where_it_is_not_known_how_much_is_touched() {
+    let mut run = advised();
+    let of = run.record.advised.as_mut().unwrap();
+    (of.others[0].bytes, of.others[0].mapped_bytes) = (20 << 20, 20 << 20);
+    let screen = squeezed(&first(&run, 100));
+    assert!(screen.contains("20 MiB mapped") && !screen.contains("of the bytes"), "{screen}");
+    // What it reads is most of it.
+    run.record.advised.as_mut().unwrap().others[0].mapped_bytes = 4096;
+    let screen = squeezed(&first(&run, 100));
+    assert!(screen.contains("of the bytes"), "{screen}");
 }
 
 #[test]

@@ -372,7 +372,7 @@ makes! {
         }
         Pattern { file_bytes, accesses, bytes, page_bytes, distinct_pages, in_order, threads, mappings, sizes }
         schema::advised::Group { files, median_bytes, opens, touched_whole }
-        OtherReached { path, bytes }
+        OtherReached { path, bytes, mapped_bytes }
         Advice {
             id, file, files, state, fill, verdict, to, code, effort, grade, consume, io, program, because, how, caveats, settles, program_ns, io_ns,
             share, faster_at_most, at_least, also, in_advance, switched,

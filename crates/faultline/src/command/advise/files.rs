@@ -204,7 +204,8 @@ fn maps(of: &FileSummary) -> Option<bool> {
 /// The others, by how much of them is reached.
 pub(super) fn others(all: &Summary, matter: &Matters, all_bytes: u64) -> Vec<OtherReached> {
     let matter: BTreeSet<usize> = matter.places().iter().copied().collect();
-    let of = |it: &FileSummary| OtherReached { path: it.file.path.clone(), bytes: reached(it) };
+    let of =
+        |it: &FileSummary| OtherReached { path: it.file.path.clone(), bytes: reached(it), mapped_bytes: mapped(it) };
     let others = all.files.iter().enumerate().filter(|(at, _)| !matter.contains(at)).map(|(_, it)| of(it));
     let mut others: Vec<OtherReached> = others.filter(|it| it.bytes as f64 > SMALL * all_bytes as f64).collect();
     others.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.path.cmp(&b.path)));
@@ -486,6 +487,8 @@ mod tests {
             let seen = with_touches(&all, &summary(vec![of]));
             (reached(&seen.files[0]), matters(&seen, own).unwrap())
         };
+        let mapped_of = |all: &Summary| others(all, &Matters::One(1), 320 << 20)[0].mapped_bytes;
+        assert_eq!(mapped_of(&all), 256 << 20);
         assert_eq!(touched(1), (4096, Matters::One(1)));
         assert_eq!(touched(60_000).1, Matters::One(0));
         // What lies in small mappings is seen by no recording.
