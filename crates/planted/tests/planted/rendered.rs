@@ -319,7 +319,7 @@ fn maps(planted: &Planted, findings: &Findings) -> [Vec<MapRow>; 3] {
 #[test]
 fn every_report_maps_each_condition_over_its_own_baseline_also_where_two_are_equal() {
     let (mut equal, mut marked) = (Vec::new(), 0);
-    for (seed, jobs) in (1..=8).flat_map(|seed| [(seed, false), (seed, true)]) {
+    for (seed, jobs) in (1..=4).flat_map(|seed| [(seed, false), (seed, true)]) {
         let planted = Planting { seed, jobs, ..Planting::default() }.plant();
         let findings = analysis::analyze(&planted.record);
         let [markdown, page, terminal] = maps(&planted, &findings);

@@ -158,7 +158,7 @@ fn a_cell_that_became_slower_is_so_in_its_own_series_and_every_other_series_stay
     let condition = |at: usize| &first.record.conditions[first.record.cells[at].condition];
     let differ = |of: &dyn Fn(usize) -> String| cells.iter().map(|&at| of(at)).collect::<BTreeSet<String>>().len() > 1;
     assert!(differ(&|at| condition(at).consume.to_string()) && differ(&|at| condition(at).threads.to_string()));
-    for slow in cells.iter().copied().step_by(5) {
+    for slow in cells.iter().copied().step_by(11) {
         let folder = tempfile::tempdir().unwrap();
         let store = history::Store::open(Some(folder.path().join("runs"))).unwrap();
         let later = first.with_slower(slow, SLOWER);
