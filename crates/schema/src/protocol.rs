@@ -127,8 +127,8 @@ pub struct Job {
     /// Before `prepared`, the consume's loop is timed by itself: where runtimes are compared, theirs differ.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub times_its_loop: bool,
-    /// Nobody looks at its times: a runtime that compiles while it runs makes one pass before `prepared` and does not wait for
-    /// its compiler.
+    /// Its times are not used: a runtime that compiles while it runs makes one pass before `prepared` and does not wait for its
+    /// compiler.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub untimed: bool,
     /// Of workload `replay`: where its accesses are.
