@@ -421,7 +421,7 @@ pub(crate) fn switched(of: &Switched, in_part: bool) -> String {
     };
     let real = match of.real {
         Some(gain) => format!("real {}", number::speedup_glued(&gain)),
-        None => "no real one".into(),
+        None => "real undecided".into(),
     };
     format!("{time}; gain {predicted}, {real}{why}")
 }
