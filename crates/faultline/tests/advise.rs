@@ -257,6 +257,15 @@ fn a_command_that_fails_is_advised_nothing() {
 }
 
 #[test]
+fn of_a_command_that_fails_before_it_reads_a_file_its_end_is_said() {
+    let output = Sandbox::new().run(&["advise", "--", "false"]);
+    if output.stderr.contains("not permitted") {
+        return println!("skipped: {}", output.stderr);
+    }
+    output.expect(1).says(&["exit status: 1"]);
+}
+
+#[test]
 fn a_start_that_cannot_be_had_takes_no_other_one_with_it_and_is_no_failure() {
     let Some(sandbox) = Sandbox::in_memory() else { return };
     let (file, trace) = imported(&sandbox);

@@ -182,13 +182,16 @@ fn none_matters(all: &Summary) -> anyhow::Error {
             of.file.path
         );
     }
+    // One that failed ended before it read anything.
+    let notes = all.run.iter().flat_map(|it| &it.notes).map(|it| format!(" ({it})")).collect::<String>();
     match &all.not_seen {
         not_seen if not_seen.is_empty() => anyhow!(
-            "the command reads no regular file beside those of the system, so there is nothing to advise about; try one that does"
+            "the command reads no regular file beside those of the system{notes}, so there is nothing to advise about; try one that \
+             does"
         ),
         not_seen => anyhow!(
-            "the command was not seen to read a regular file beside those of the system, so there is nothing to advise about; \
-             what could not be seen: {not_seen}"
+            "the command was not seen to read a regular file beside those of the system{notes}, so there is nothing to advise \
+             about; what could not be seen: {not_seen}"
         ),
     }
 }
