@@ -45,12 +45,18 @@ pub fn advised(mut view: ProcessView, miss: impl Fn(&MappedFile) -> Reading<Miss
     view
 }
 
-/// More came from the device without a call than files have more in the page cache: pages came in that left again, as of a file
-/// that is larger than memory, so a file that has no more than before may have brought in much.
+/// More may have come from the device by faults than files have more in the page cache: pages came in that left again, as of a
+/// file that is larger than memory, so what a file has more than before is not all that came.
 fn came_and_left(view: &ProcessView) -> bool {
-    let Some(reads) = view.watched.as_ref().and_then(|it| it.reads.value()) else { return false };
+    let Some(watched) = &view.watched else { return false };
+    let Some(reads) = watched.reads.value() else { return false };
     let stayed = view.files.iter().map(|it| stayed_bytes(it, view.page_bytes)).fold(LEAST_BYTES, u64::saturating_add);
-    reads.device_bytes.saturating_sub(reads.read_call_bytes) > stayed
+    // What calls returned may be of the page cache, of pipes or of /dev/zero: it says how much of the device's was theirs only
+    // where faults can have brought in no more than the rest.
+    let window = view.files.iter().filter_map(|it| it.read_ahead_bytes.value()).max();
+    let of_faults = window.map_or(u64::MAX, |&it| it.max(view.page_bytes)).saturating_mul(watched.major_faults);
+    let without_calls = reads.device_bytes.saturating_sub(reads.read_call_bytes);
+    without_calls.max(of_faults.min(reads.device_bytes)) > stayed
 }
 
 /// What came into the page cache of a file while it was watched and is there still, at most: of one that was mapped meanwhile, or
@@ -78,7 +84,7 @@ fn cost(file: &MappedFile, page_bytes: u64, unseen: bool) -> Option<AdviceCost> 
     }
     match file.meanwhile.as_ref().map(|it| &it.unmapped_more_bytes) {
         Some(Reading::Value(0)) if !unseen => return Some(AdviceCost::CountedNothing),
-        Some(Reading::Value(bytes @ 1..)) => return Some(AdviceCost::Counted { unmapped_bytes: *bytes }),
+        Some(Reading::Value(bytes @ 1..)) if !unseen => return Some(AdviceCost::Counted { unmapped_bytes: *bytes }),
         _ => {}
     }
     let not_mapped = unadvised.saturating_sub(file.unadvised_resident_bytes.unwrap_or(0));
@@ -238,14 +244,21 @@ mod tests {
     /// Of a file that is larger than memory, as many pages leave as come.
     #[test]
     fn a_file_whose_pages_leave_as_they_come_is_not_one_of_which_none_came() {
-        let cost = |device_bytes: u64, read_call_bytes: u64| {
-            let mut view = view(vec![counted("steady", 0)]);
-            view.watched = Some(watched(300, device_bytes, read_call_bytes));
+        let cost_of = |more: u64, major_faults: u64, device_bytes: u64, read_call_bytes: u64| {
+            let mut view = view(vec![counted("steady", more)]);
+            view.files[0].read_ahead_bytes = Reading::Value(128 << 10);
+            view.watched = Some(watched(major_faults, device_bytes, read_call_bytes));
             advised(view).files[0].cost
         };
+        let cost = |device_bytes: u64, read_call_bytes: u64| cost_of(0, 300, device_bytes, read_call_bytes);
+        let may = Some(AdviceCost::NotCached { bytes: 4 << 20 });
         assert_eq!(cost(1 << 20, 0), Some(AdviceCost::CountedNothing));
-        assert_eq!(cost(2 << 30, 0), Some(AdviceCost::NotCached { bytes: 4 << 20 }));
-        assert_eq!(cost(2 << 30, 2 << 30), Some(AdviceCost::CountedNothing), "calls read them");
+        assert_eq!(cost(2 << 30, 0), may);
+        assert_eq!(cost(2 << 30, 2 << 30), may, "calls may have returned what comes from no device");
+        assert_eq!(cost_of(0, 4, 2 << 30, 2 << 30), Some(AdviceCost::CountedNothing), "calls read nearly all of them");
+        // What is there at the end is not all that came.
+        assert_eq!(cost_of(1 << 20, 300, 2 << 30, 0), may);
+        assert_eq!(cost_of(1 << 20, 8, 1 << 20, 0), Some(AdviceCost::Counted { unmapped_bytes: 1 << 20 }));
     }
 
     /// Of a file that was mapped meanwhile it is not known how much of it was in the page cache before.
