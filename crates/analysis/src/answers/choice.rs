@@ -41,7 +41,9 @@ pub(crate) fn all<'a, 'r>(run: &'r Run<'a>, compared: &[Compared<'a, 'r>], map: 
     names.sort_unstable();
     names.dedup();
     let mut choices = vec![of_baselines(&answered)];
-    choices.extend(names.into_iter().filter(entered_everywhere).filter_map(|it| of_arm(run, compared, &answered, it)));
+    let open: Vec<Answered> = map.iter().filter_map(|line| open(run, line)).collect();
+    let of_arm = |name| of_arm(run, compared, [&answered, &open], name);
+    choices.extend(names.into_iter().filter(entered_everywhere).filter_map(of_arm));
     // What is not known of an arm may be worse than all that is: its worst condition bounds nothing.
     choices.iter_mut().for_each(|it| it.measured = measured);
     choices.sort_by(|a, b| (is_partial(a).cmp(&is_partial(b))).then(worst(a).total_cmp(&worst(b))));
@@ -64,6 +66,12 @@ fn answered<'m, 'a, 'r>(run: &'r Run<'a>, line: &'m MapLine) -> Option<Answered<
     Some(Answered { line, baseline, fastest: winner, times: faster.map_or(1.0, |it| it.median) })
 }
 
+/// A condition without an answer: what is proved slower there than the baseline loses that much, whatever is the fastest.
+fn open<'a, 'r>(run: &'r Run<'a>, line: &'r MapLine) -> Option<Answered<'r, 'a, 'r>> {
+    let baseline = run.baseline(line.id.condition_index).filter(|_| line.verdict == Verdict::Undecided)?;
+    Some(Answered { line, baseline, fastest: &baseline.arm().name, times: 1.0 })
+}
+
 fn cell_of<'a, 'r>(run: &'r Run<'a>, under: &Answered, name: &str) -> Option<&'r Cell<'a>> {
     run.of_condition(under.line.id.condition_index).find(|it| !it.entry.control && it.arm().name == name)
 }
@@ -82,7 +90,7 @@ fn of_baselines(answered: &[Answered]) -> Choice {
 }
 
 /// Absent where it is the baseline of all conditions, or could not be measured in one for a reason that is not its speed.
-fn of_arm(run: &Run, compared: &[Compared], answered: &[Answered], name: &str) -> Option<Choice> {
+fn of_arm(run: &Run, compared: &[Compared], [answered, open]: [&[Answered]; 2], name: &str) -> Option<Choice> {
     if answered.iter().all(|it| it.baseline.arm().name == name) {
         return None;
     }
@@ -120,6 +128,14 @@ fn of_arm(run: &Run, compared: &[Compared], answered: &[Answered], name: &str) -
             known += 1;
             losses.extend(loss(it, speedup, by_trial).filter(|_| can_lose));
         }
+    }
+    for it in open {
+        let Some(cell) = cell_of(run, it, name) else { continue };
+        let finding = compared.iter().map(|it| &it.finding).find(|it| it.id.cell == cell.id.cell);
+        let slower = finding.filter(|it| it.verdict == Verdict::Slower);
+        // At whichever size decided it.
+        let speedup = slower.and_then(|it| speedup(it, false).or_else(|| speedup(it, true)));
+        losses.extend(speedup.filter(|it| it.is_finite() && *it > 0.0).and_then(|speedup| loss(it, speedup, false)));
     }
     // What was not decided, and can lose no more than is known elsewhere, is known enough.
     let worst = losses.iter().map(|it| it.times).fold(1.0 + MARGIN, f64::max);

@@ -1,6 +1,6 @@
 //! The answer of a run as a whole: what to choose where nothing more is known.
 
-use schema::{Skip, State, answer::Choice, record::Confirmation};
+use schema::{Skip, State, answer::Choice, findings::Verdict, record::Confirmation};
 
 use crate::support::{Lab, random, scan};
 
@@ -53,6 +53,23 @@ fn what_is_undecided_and_can_lose_no_more_than_is_known_elsewhere_is_no_gap() {
     assert_eq!((mapping.known, mapping.conditions), (4, 4), "{mapping:#?}");
     let bounds: Vec<_> = mapping.losses.iter().filter(|it| it.at_most).collect();
     assert!(bounds.len() == 1 && bounds[0].times > 2.0 && bounds[0].times < mapping.losses[0].times, "{bounds:#?}");
+}
+
+#[test]
+fn an_arm_that_is_proved_slower_where_others_are_undecided_loses_that_much() {
+    let mut lab = mixed();
+    let open = lab.condition(random("1 KiB", State::Cold));
+    for (arm, ns) in [("pread", 1000.0), ("mmap", 64_000.0)] {
+        let cell = lab.cell(open, arm);
+        lab.measure(cell, 12, ns, |_, _| {});
+    }
+    let undecided = lab.cell(open, "direct");
+    lab.measure(undecided, 12, 1000.0, |round, pass| pass.ns_per_op *= if round.is_multiple_of(2) { 1.2 } else { 0.9 });
+    let findings = lab.analyze();
+    let line = findings.map.iter().find(|it| it.id.condition_index == open).unwrap();
+    assert_eq!(line.verdict, Verdict::Undecided, "{line:#?}");
+    let mapping = of_arms(&findings.answer.choices, "native/mmap");
+    assert_eq!((worst(mapping), mapping.conditions), (Some((open, 64)), 3), "{mapping:#?}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn an_arm_that_is_not_known_everywhere_is_not_called_the_fastest() {
     // What other conditions would say is not known.
     run.findings.answer.choices[0].measured = 20;
     let text = first_screen(&run);
-    assert!(text.contains("nder the 3 of 20 conditions that have an answer, mmap+random"), "{text}");
+    assert!(text.contains("y the 3 of 20 conditions that have an answer, mmap+random"), "{text}");
 }
 
 #[test]
@@ -215,6 +215,21 @@ fn a_baseline_is_ahead_of_the_arm_that_stands_for_its_work_and_not_of_a_copy() {
     assert!(!first_screen(&run).contains("pread 1.9x"), "{}", first_screen(&run));
     let text = squeezed(&report::markdown(&run.record, &run.findings));
     assert!(text.contains("vs mmap ") && !text.contains("vs mmap+random"), "{text}");
+}
+
+#[test]
+fn an_arm_that_is_proved_slower_is_named_where_the_others_are_undecided() {
+    let with = |mapping: (f64, Verdict)| {
+        let mut run = of_one_work(Verdict::Undecided, [mapping, (1.0, Verdict::Undecided)]);
+        let at = condition(&run, Workload::Random, State::Mapped);
+        let line = run.findings.map.iter_mut().find(|it| it.id.condition_index == at).unwrap();
+        (line.winner, line.winner_cell) = (None, None);
+        first_screen(&run)
+    };
+    let text = with((0.02, Verdict::Slower));
+    assert!(text.contains("undecided, but mmap is 50x slower"), "{text}");
+    let text = with((1.0, Verdict::Undecided));
+    assert!(text.contains("undecided") && !text.contains("but mmap"), "{text}");
 }
 
 #[test]

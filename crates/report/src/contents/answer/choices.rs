@@ -21,7 +21,7 @@ impl Words<'_> {
         let says: Vec<String> = says.map(|(at, it)| self.choice(it, at == 0 && choices.len() > 1)).collect();
         let place = match choices.first() {
             Some(it) if it.conditions < it.measured => {
-                format!("under the {} of {} conditions that have an answer, ", it.conditions, it.measured)
+                format!("by the {} of {} conditions that have an answer, ", it.conditions, it.measured)
             }
             _ => String::new(),
         };
@@ -96,7 +96,9 @@ impl Words<'_> {
 
     /// What a choice loses against the plain way from one start, where that is much.
     pub(super) fn far_behind(&self, choices: &[Choice], conditions: &[usize]) -> Option<String> {
-        let of_start = |it: &&Loss| conditions.contains(&it.id.condition_index);
+        // Of a condition without an answer it is said there.
+        let has_answer = |it: &Loss| self.map.iter().any(|line| line.id == it.id && line.winner.is_some());
+        let of_start = |it: &&Loss| conditions.contains(&it.id.condition_index) && has_answer(it);
         let losses =
             choices.iter().flat_map(|choice| choice.losses.iter().filter(of_start).map(move |it| (choice, it)));
         let far = losses.filter_map(|(choice, it)| {

@@ -63,9 +63,10 @@ pub(crate) enum Standing {
         arm: String,
     },
     /// By how many times an arm may be faster or slower than the baseline, by the intervals of those that are undecided; absent
-    /// where they bound nothing.
+    /// where they bound nothing. And of those that are proved slower, by how many times the last one is.
     Undecided {
         up_to: Option<f64>,
+        behind: Option<(String, f64)>,
     },
     NotComparable,
 }
@@ -93,8 +94,8 @@ impl Field {
             Standing::Same => "=".into(),
             Standing::Tied { arms } => arms.join(&format!("{GLUE}={GLUE}")),
             Standing::Unbeaten { arm } => format!("{arm}{GLUE}≥"),
-            Standing::Undecided { up_to: Some(up_to) } => format!("?{GLUE}≤{}", times_at_most(*up_to)),
-            Standing::Undecided { up_to: None } => "?".into(),
+            Standing::Undecided { up_to: Some(up_to), .. } => format!("?{GLUE}≤{}", times_at_most(*up_to)),
+            Standing::Undecided { up_to: None, .. } => "?".into(),
             Standing::NotComparable => "≠".into(),
         };
         match (self.of_job, self.unconfirmed) {
@@ -147,7 +148,7 @@ fn standing(line: &MapLine, record: &Record, findings: &Findings, names: &Names)
         }
         (Verdict::Same, ..) => Standing::Same,
         (Verdict::NotComparable, ..) => Standing::NotComparable,
-        _ => Standing::Undecided { up_to: up_to(line, findings) },
+        _ => Standing::Undecided { up_to: up_to(line, findings), behind: behind(line, findings, names) },
     }
 }
 
@@ -162,6 +163,13 @@ fn up_to(line: &MapLine, findings: &Findings) -> Option<f64> {
     let bounds = findings.comparisons.iter().filter(|it| line.is_made_of(it)).map(bound);
     let most = bounds.collect::<Option<Vec<f64>>>()?.into_iter().max_by(f64::total_cmp)?;
     (most.is_finite() && most > 1.0).then_some(most)
+}
+
+fn behind(line: &MapLine, findings: &Findings, names: &Names) -> Option<(String, f64)> {
+    let slower = findings.comparisons.iter().filter(|it| line.is_made_of(it) && it.verdict == Verdict::Slower);
+    let times = slower.filter_map(|it| Some((it, 1.0 / it.speedup?.median)));
+    let (last, times): (&Comparison, f64) = times.max_by(|a, b| f64::total_cmp(&a.1, &b.1))?;
+    Some((names.short(&last.arm).to_string(), times))
 }
 
 fn way(arm: &Arm) -> Way {

@@ -48,9 +48,14 @@ impl Answer {
             has(|it| matches!(it, Standing::Same | Standing::Tied { .. })).then(|| "= no difference".to_string()),
             has(|it| matches!(it, Standing::Unbeaten { .. }))
                 .then(|| "≥ nothing is faster, not proved equal".to_string()),
-            has(|it| matches!(it, Standing::Undecided { up_to: None })).then(|| "? undecided".to_string()),
-            has(|it| matches!(it, Standing::Undecided { up_to: Some(_) }))
-                .then(|| "? ≤ undecided: as fast, or apart by so much at most".to_string()),
+            has(|it| matches!(it, Standing::Undecided { up_to: None, .. })).then(|| "? undecided".to_string()),
+            has(|it| matches!(it, Standing::Undecided { up_to: Some(_), .. })).then(|| {
+                let but = match has(|it| matches!(it, Standing::Undecided { behind: Some(_), .. })) {
+                    true => ", but for arms that are proved slower",
+                    false => "",
+                };
+                format!("? ≤ undecided: as fast, or apart by so much at most{but}")
+            }),
             has(|it| *it == Standing::NotComparable).then(|| "≠ not the same work".to_string()),
             absent.then(|| "– not measured".to_string()),
             depths(fields()).map(|it| format!("* {it} reads in flight")),

@@ -93,13 +93,18 @@ fn groups(fields: &[(u64, Option<&Field>)], size: impl Fn(u64) -> String) -> Vec
             Standing::Tied { arms } => format!("no difference between {}", list(arms)),
             Standing::Unbeaten { arm } => format!("nothing beats {arm}"),
             Standing::Undecided { .. } => {
-                let up_to = fields().map(|it| match it.standing {
-                    Standing::Undecided { up_to } => up_to,
+                let undecided = fields().filter_map(|it| match &it.standing {
+                    Standing::Undecided { up_to, behind } => Some((*up_to, behind.as_ref())),
                     _ => None,
                 });
+                let (up_to, behind): (Vec<_>, Vec<_>) = undecided.unzip();
                 // Of several, all are within the largest.
-                let most = up_to.collect::<Option<Vec<f64>>>().and_then(|it| it.into_iter().max_by(f64::total_cmp));
-                most.map_or("undecided".into(), |most| format!("undecided within {}", times_at_most(most)))
+                let most = up_to.into_iter().collect::<Option<Vec<f64>>>();
+                let most = most.and_then(|it| it.into_iter().max_by(f64::total_cmp));
+                let within = most.map_or(String::new(), |most| format!(" within {}", times_at_most(most)));
+                let last = behind.into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1));
+                let last = last.map_or(String::new(), |(arm, by)| format!(", but {arm} is {} slower", times(*by)));
+                format!("undecided{within}{last}")
             }
             Standing::NotComparable => "not comparable".into(),
         };
