@@ -221,17 +221,7 @@ ops = 256
 arms = ["pwrite", "mmap"]
 "#;
     let experiment = sandbox.write("writes.toml", text);
-    let output = sandbox.run(&[
-        "run",
-        &folder,
-        "-e",
-        &experiment,
-        "--size=2MiB",
-        "--rounds=2",
-        "--budget=44s",
-        "--json",
-        "--quiet",
-    ]);
+    let output = sandbox.run_made(&folder, &experiment, &["--size=2MiB", "--rounds=2"]);
     let Document { record, .. } = output.document();
     let fill = Fill::Written(4096);
     let made = record.fills.iter().filter(|it| it.fill == Some(fill));

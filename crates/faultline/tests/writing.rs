@@ -129,17 +129,7 @@ fn no_arm_writes_around_the_page_cache_where_files_exist_in_it_alone() {
          state = \"cached\"\nrange = { bytes = \"1 MiB\" }\nops = 16\narms = [\"pwrite\", \"direct\", \"mmap\"]\n",
     );
     let folder = folder.path().to_str().unwrap();
-    let output = sandbox.run(&[
-        "run",
-        folder,
-        "-e",
-        &experiment,
-        "--size=2MiB",
-        "--rounds=1",
-        "--budget=44s",
-        "--json",
-        "--quiet",
-    ]);
+    let output = sandbox.run_made(folder, &experiment, &["--size=2MiB", "--rounds=1"]);
     output.sane();
     for cell in &output.document().record.cells {
         let is_refused = matches!(cell.skipped, Some(schema::Skip::Unavailable(_)));
@@ -155,17 +145,7 @@ fn passes_that_write_are_read_back_and_leave_nothing_behind() {
         [("overwrite", "cached"), ("overwrite-random", "cold"), ("append", "cold"), ("update", "mapped")]
     {
         let experiment = experiment(&sandbox, workload, state);
-        let output = sandbox.run(&[
-            "run",
-            &folder,
-            "-e",
-            &experiment,
-            "--size=2MiB",
-            "--rounds=5",
-            "--budget=44s",
-            "--json",
-            "--quiet",
-        ]);
+        let output = sandbox.run_made(&folder, &experiment, &["--size=2MiB", "--rounds=5"]);
         output.sane();
         let document = output.document();
         assert!(!document.record.samples.is_empty(), "{workload}");
@@ -188,17 +168,7 @@ fn an_arm_that_covers_one_block_and_never_syncs_is_found_out() {
     let sandbox = Sandbox::new();
     let folder = sandbox.folder("here");
     let experiment = experiment(&sandbox, "update", "cached");
-    let output = sandbox.run(&[
-        "run",
-        &folder,
-        "-e",
-        &experiment,
-        "--size=2MiB",
-        "--rounds=5",
-        "--budget=44s",
-        "--json",
-        "--quiet",
-    ]);
+    let output = sandbox.run_made(&folder, &experiment, &["--size=2MiB", "--rounds=5"]);
     let document = output.document();
     let comparisons = &document.findings.comparisons;
     let forgetful = comparisons.iter().find(|it| it.arm.contains("forgetful")).unwrap();

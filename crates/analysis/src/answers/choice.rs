@@ -131,11 +131,11 @@ fn of_arm(run: &Run, compared: &[Compared], [answered, open]: [&[Answered]; 2], 
     }
     for it in open {
         let Some(cell) = cell_of(run, it, name) else { continue };
-        let finding = compared.iter().map(|it| &it.finding).find(|it| it.id.cell == cell.id.cell);
-        let slower = finding.filter(|it| it.verdict == Verdict::Slower);
-        // At whichever size decided it.
-        let speedup = slower.and_then(|it| speedup(it, false).or_else(|| speedup(it, true)));
-        losses.extend(speedup.filter(|it| it.is_finite() && *it > 0.0).and_then(|speedup| loss(it, speedup, false)));
+        let stand_in = map::stand_in(run, it.line, it.baseline, cell);
+        let finding = compared.iter().map(|it| &it.finding).find(|it| it.id.cell == stand_in);
+        let slower = finding.filter(|it| it.verdict == Verdict::Slower).and_then(|it| it.speedup);
+        let speedup = slower.map(|it| it.median).filter(|it| it.is_finite() && *it > 0.0);
+        losses.extend(speedup.and_then(|speedup| loss(it, speedup, false)));
     }
     // What was not decided, and can lose no more than is known elsewhere, is known enough.
     let worst = losses.iter().map(|it| it.times).fold(1.0 + MARGIN, f64::max);

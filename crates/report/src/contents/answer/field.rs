@@ -167,7 +167,7 @@ fn up_to(line: &MapLine, findings: &Findings) -> Option<f64> {
 
 fn behind(line: &MapLine, findings: &Findings, names: &Names) -> Option<(String, f64)> {
     let slower = findings.comparisons.iter().filter(|it| line.is_made_of(it) && it.verdict == Verdict::Slower);
-    let times = slower.filter_map(|it| Some((it, 1.0 / it.speedup?.median)));
+    let times = slower.filter_map(|it| Some((it, 1.0 / it.speedup?.median))).filter(|it| it.1.is_finite());
     let (last, times): (&Comparison, f64) = times.max_by(|a, b| f64::total_cmp(&a.1, &b.1))?;
     Some((names.short(&last.arm).to_string(), times))
 }
