@@ -16,7 +16,7 @@ use std::{
     path::Path,
 };
 
-use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
+use rustix::fs::{CWD, Dir, Mode, OFlags, openat, readlinkat};
 
 use crate::{
     folio::{OF_FILE, PRESENT},
@@ -86,14 +86,26 @@ impl Held {
     pub fn mappings(&self) -> io::Result<Vec<ProcessMapping>> {
         let text = self.text("smaps")?;
         if !text.is_empty() {
-            return Ok(process::parse_mappings(&text));
+            return Ok(self.named(process::parse_mappings(&text)));
         }
         // The first thread may have ended before the others (pthread_exit(3)); they still have the memory.
         let of_others = self.threads()?.into_iter().find_map(|it| {
             let text = self.text(&format!("task/{}/smaps", it.tid)).ok()?;
             Some(process::parse_mappings(&text)).filter(|it| !it.is_empty())
         });
-        Ok(of_others.unwrap_or_default())
+        Ok(self.named(of_others.unwrap_or_default()))
+    }
+
+    /// With their names as they are: smaps shows a line feed as it shows these four characters, and the link to the file does not
+    /// (fs/proc/base.c, `proc_pid_readlink`).
+    fn named(&self, mut mappings: Vec<ProcessMapping>) -> Vec<ProcessMapping> {
+        for mapping in mappings.iter_mut().filter(|it| it.name.contains(LINE_FEED)) {
+            let target = link(mapping).and_then(|it| readlinkat(&self.folder, it.as_str(), Vec::new()).ok());
+            if let Some(Ok(name)) = target.map(std::ffi::CString::into_string) {
+                mapping.name = name;
+            }
+        }
+        mappings
     }
 
     /// The inode of the program that it executes.
@@ -244,13 +256,16 @@ fn range(mapping: &ProcessMapping) -> Option<[u64; 2]> {
     Some([start?, end?])
 }
 
+/// How smaps shows a line feed.
+const LINE_FEED: &str = "\\012";
+
 /// What a file may be called that stands so in smaps: the kernel writes a line feed as `\012` and escapes no backslash
 /// (fs/proc/task_mmu.c, `show_map_vma`), and ` (deleted)` may be a part of the name.
 pub(crate) fn names(shown: &str) -> Vec<String> {
     let absolute = Path::new(OsStr::from_bytes(shown.as_bytes())).is_absolute();
     let mut names = vec![shown.to_string()];
-    if shown.contains("\\012") {
-        names.push(shown.replace("\\012", "\n"));
+    if shown.contains(LINE_FEED) {
+        names.push(shown.replace(LINE_FEED, "\n"));
     }
     names.retain(|it| absolute && !it.contains('\0'));
     names
@@ -333,8 +348,10 @@ mod tests {
             with_mapping(&file, |mapping| {
                 let opened = me().open_mapped(mapping).unwrap_or_else(|error| panic!("{name:?}: {error:?}"));
                 assert_eq!(opened.metadata().unwrap().ino(), file.metadata().unwrap().ino(), "{name:?}");
+                assert_eq!(mapping.name, path.to_str().unwrap());
                 // Without the link of the kernel's, as for other users.
-                let by_name = ProcessMapping { addresses: "0-1".into(), ..mapping.clone() };
+                let shown = mapping.name.replace('\n', LINE_FEED);
+                let by_name = ProcessMapping { addresses: "0-1".into(), name: shown, ..mapping.clone() };
                 assert!(me().open_mapped(&by_name).is_ok(), "{name:?}");
                 std::fs::rename(&path, folder.path().join("kept")).unwrap();
                 std::fs::write(&path, [2; 4096]).unwrap();
