@@ -216,9 +216,13 @@ impl Seen {
         let is_populated = arm.fills_page_table();
         let in_flight = arm.number("queue_depth").is_some();
         let options = (arm.maps(), arm.is_direct(), advice, is_populated, in_flight);
+        // Each call of a buffer brings in the whole of it. Calls that are many times as large again are another way to read: their
+        // memory does not stay in the processor's caches.
+        let arm_call_bytes = buffer_kib(arm).map_or(bytes, |kib| f64::from(kib) * 1024.0);
         let in_larger_calls = !self.maps && self.call_bytes > OTHER_CALLS * bytes;
         options == (self.maps, self.direct, self.advice, self.populate != "no", false)
             && in_larger_calls == buffer_kib(arm).is_some()
+            && (self.maps || self.call_bytes <= OTHER_CALLS * arm_call_bytes)
     }
 }
 
@@ -348,6 +352,9 @@ mod tests {
         let mut large = Access::default();
         (0..32).for_each(|_| large.count_call("read", 128 << 10, 128 << 10, true));
         assert_eq!(names(&large), ["pread+buffer_kib=128"]);
+        let mut at_once = Access::default();
+        at_once.count_call("read", 256 << 20, 256 << 20, true);
+        assert_eq!(names(&at_once), [""; 0], "nothing was measured that reads so much at a time");
         for (hint, arm) in [("RANDOM", "pread+random"), ("SEQUENTIAL", "pread+sequential")] {
             let under = [(format!("posix_fadvise(POSIX_FADV_{hint})"), 4_096_000)].into();
             assert_eq!(names(&Access { under, ..reads.clone() }), [arm]);
