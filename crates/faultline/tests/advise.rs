@@ -537,6 +537,18 @@ fn small_files_that_are_mapped_one_by_one_are_replayed_together() {
 }
 
 #[test]
+fn a_small_file_that_is_mapped_alone_is_said_to_be_unseen() {
+    let sandbox = Sandbox::new();
+    let (folder, _) = tree(&sandbox, &[200 << 10]);
+    let output = advise(&sandbox, &[], &[&reader(), "tree", "map", &folder]);
+    if output.stderr.contains("was not recorded") {
+        println!("skipped: {}", output.stderr.trim());
+        return;
+    }
+    output.expect(1).says(&["is not known", "smaller than"]);
+}
+
+#[test]
 fn files_that_are_read_one_by_one_are_replayed_together() {
     let sandbox = Sandbox::new();
     let sizes: Vec<usize> = [100_000, 90_000, 70_000, 110_000].into();

@@ -19,7 +19,7 @@ use lab::{
 };
 use rustix::time::{ClockId, clock_gettime};
 use schema::{
-    Arm, Consume, Descriptor, Experiment, Fill, Record, Skip, State,
+    Arm, Bytes, Consume, Descriptor, Experiment, Fill, Record, Skip, State,
     advice::AdviceReason,
     advised::{Advised, Group, Pattern, Reach},
     command::{self, Spec},
@@ -29,6 +29,7 @@ use schema::{
     record::Outcome,
     trace::{Exact, FileSummary, Summary, Traced, TracedFile},
 };
+use sys::follow::MAPPING_BYTES_MIN;
 
 use files::{Matters, Together, sizes};
 
@@ -424,6 +425,12 @@ impl Known {
                     "where the command reads {} is not seen, as of sendfile and splice at offsets in its memory, so its \
                      accesses cannot be made again; try it on another way of reading the file",
                     file.display()
+                ),
+                _ if summary.left_out.small_mappings > 0 => bail!(
+                    "which pages of {} the command touches is not known: its mappings are smaller than {}, and touches are \
+                     recorded in larger ones",
+                    file.display(),
+                    Bytes(MAPPING_BYTES_MIN).exact()
                 ),
                 _ => return Err(why),
             },
