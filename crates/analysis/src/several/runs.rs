@@ -138,8 +138,11 @@ impl AskedUnder {
 /// Of several that ask the same, which one is meant: the things that count most come first.
 fn likeness((a, of_a): Side, (b, of_b): Side) -> u32 {
     let name = |compare: Option<&Compare>| compare.and_then(|it| it.name.clone());
+    // The first arm of a comparison.
+    let baseline = |compare: Option<&Compare>| Some(compare?.arms.first()?.arm.name.clone());
     let alike = [
         fields::other_subject(a.does(), b.does(), of_a.and_then(|it| it.range)).is_empty(),
+        baseline(of_a) == baseline(of_b),
         name(of_a) == name(of_b),
         fields::agree(Role::Size, a.does(), b.does()),
     ];

@@ -467,3 +467,23 @@ fn a_number_of_reads_that_was_written_down_is_a_series_of_its_own() {
     let continued: Vec<u64> = both.iter().filter(|it| it.continues(&one[0])).map(|it| it.under.ops).collect();
     assert_eq!(continued, [1000]);
 }
+
+#[test]
+fn a_cell_that_two_comparisons_have_is_paired_with_the_one_of_its_baseline() {
+    let of = |id: &str, baselines: [&str; 2]| {
+        let compare = |baseline: &str| {
+            format!(
+                "[[compare]]\narms = [\"{baseline}\", \"mmap\"]\nworkload = \"scan\"\nblock = [\"4 KiB\"]\nstate = \"cached\"\n"
+            )
+        };
+        let mut lab = Lab::of_experiment(&format!("title = \"Two\"\n{}", baselines.map(compare).concat()));
+        lab.record.id = id.into();
+        for cell in 0..lab.record.cells.len() {
+            lab.measure(cell, 10, 5_000.0, |_, _| {});
+        }
+        lab.record
+    };
+    let found = across(&of("first", ["pread", "read"]), &of("second", ["read", "pread"]));
+    let answers: Vec<[usize; 2]> = found.answers.iter().map(|it| [it.first_id.cell, it.second_id.cell]).collect();
+    assert_eq!(answers, [[1, 3], [3, 1]], "{:?}", found.answers);
+}
