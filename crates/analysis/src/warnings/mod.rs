@@ -5,7 +5,7 @@ pub(crate) mod cpu_cache;
 pub(crate) mod traps;
 
 use schema::{
-    Consume, Record,
+    Consume, Record, Workload,
     findings::{NoiseFloor, StateNoise},
     unit_cost::CalibrationPoint,
     warning::Warning,
@@ -113,7 +113,9 @@ fn read_ahead(run: &Run) -> Option<Warning> {
 fn small_window(run: &Run) -> Option<Warning> {
     let file_bytes = run.record.target.bytes;
     let again = run.record.confirmations.iter().filter(|it| !it.pairs.is_empty()).map(|it| it.range.bytes);
-    let bytes = measured(run).map(touched_bytes).chain(again).max()?;
+    // A file that is emptied first is never read or written whole.
+    let of_file = measured(run).filter(|it| it.own.workload != Workload::Append);
+    let bytes = of_file.map(touched_bytes).chain(again).max()?;
     ((bytes as f64) < 0.9 * file_bytes as f64).then_some(Warning::SmallWindow { bytes, file_bytes })
 }
 

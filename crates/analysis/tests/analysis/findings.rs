@@ -1240,6 +1240,18 @@ fn what_was_skipped_is_not_warned_of_and_hides_no_warning() {
 }
 
 #[test]
+fn a_file_that_is_emptied_first_is_no_part_of_itself() {
+    let mut lab = Lab::new();
+    let small = schema::Span { offset: 0, bytes: MIB };
+    let condition = schema::Condition { workload: schema::Workload::Append, ..scan("64 KiB", State::Cached) };
+    let condition = lab.condition(schema::Condition { range: small, ..condition });
+    let cells = [lab.cell(condition, "pwrite"), lab.cell(condition, "mmap")];
+    cells.iter().for_each(|&cell| lab.measure(cell, 10, 1_000.0, |_, _| {}));
+    let warnings = lab.analyze().warnings;
+    assert!(!warnings.iter().any(|it| matches!(it, Warning::SmallWindow { .. })), "{warnings:?}");
+}
+
+#[test]
 fn a_job_that_was_measured_over_the_whole_file_is_no_small_window() {
     let small = schema::Span { offset: 0, bytes: MIB };
     let mut lab = Lab::new();

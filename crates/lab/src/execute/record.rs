@@ -6,7 +6,7 @@ use std::{
 };
 
 use schema::{
-    Experiment, Record, SCHEMA_VERSION, Span,
+    Experiment, Record, SCHEMA_VERSION, Span, Workload,
     experiment::Compare,
     record::{Environment, Outcome, Reading, Sample, ScenarioResult},
 };
@@ -32,15 +32,17 @@ pub(super) fn lost(record: &Record, plan: &Plan) -> Vec<String> {
     lost
 }
 
-/// How much of the file the passes touched, where it is not all of it. An arm may read another part than its condition says.
+/// How much of the file the passes touched, where it is not all of it. An arm may read another part than its condition says; of a
+/// file that is emptied first there is no part.
 pub(super) fn part_of_file(record: &Record) -> Option<String> {
     let range = |it: &Sample| {
         let cell = &record.cells[it.cell];
-        let range = cell.own_condition.as_ref().unwrap_or(&record.conditions[cell.condition]).range;
-        Span { offset: it.window_offset.unwrap_or(range.offset), ..range }
+        let own = cell.own_condition.as_ref().unwrap_or(&record.conditions[cell.condition]);
+        let offset = it.window_offset.unwrap_or(own.range.offset);
+        (own.workload != Workload::Append).then_some(Span { offset, ..own.range })
     };
     let made = record.samples.iter().filter(|it| !matches!(it.outcome, Outcome::Failed { .. }));
-    let ranges: Vec<Span> = made.map(range).collect();
+    let ranges: Vec<Span> = made.filter_map(range).collect();
     let most = ranges.iter().map(|it| it.bytes).max().filter(|&it| it < record.target.bytes)?;
     let at_its_start = if ranges.iter().all(|it| it.offset == 0) { " at the start" } else { "" };
     let (most, all) = (schema::Bytes(most), schema::Bytes(record.target.bytes));
@@ -133,13 +135,17 @@ mod tests {
 
     /// Of passes over these windows of a file of 64 MiB.
     fn said_of(windows: &[Span]) -> Option<String> {
+        said_of_workload(Workload::Scan, windows)
+    }
+
+    fn said_of_workload(workload: Workload, windows: &[Span]) -> Option<String> {
         let mut record = planted::Planting::default().plant().record;
         record.target.bytes = 64 << 20;
         record.samples.truncate(windows.len());
         for (sample, window) in record.samples.iter_mut().zip(windows) {
             let cell = &mut record.cells[sample.cell];
             let own = cell.own_condition.get_or_insert_with(|| record.conditions[cell.condition].clone());
-            own.range.bytes = window.bytes;
+            (own.range.bytes, own.workload) = (window.bytes, workload);
             sample.window_offset = Some(window.offset);
         }
         part_of_file(&record)
@@ -168,5 +174,6 @@ mod tests {
         assert!(said_of(&[mib(0), mib(0)]).unwrap().contains("at the start"));
         assert!(!said_of(&[mib(0), mib(32)]).unwrap().contains("start"));
         assert_eq!(said_of(&[]), None);
+        assert_eq!(said_of_workload(Workload::Append, &[mib(0)]), None, "the file is emptied first");
     }
 }

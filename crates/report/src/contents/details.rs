@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Condition, ConditionId, Findings, Labels, Names, Record,
+    Condition, ConditionId, Findings, Labels, Names, Record, Workload,
     findings::{AnswerOf, CellFinding, Comparison, Estimate, Status, Verdict},
     reason::{Reason, Unseen},
     record::Reading,
@@ -320,7 +320,9 @@ fn about(condition: &Condition, moves: bool) -> String {
         let limit = condition.memory_bytes.map_or(String::new(), |it| format!(", {} of memory for them", bytes(it)));
         return format!("one execution a pass · {} of named files{limit}", bytes(condition.file_bytes));
     }
-    let range = if condition.range.bytes == condition.file_bytes {
+    let range = if condition.workload == Workload::Append {
+        format!("an empty file, which grows to {}", bytes(condition.range.bytes))
+    } else if condition.range.bytes == condition.file_bytes {
         format!("a file of {}", bytes(condition.file_bytes))
     } else {
         let at = match condition.range.offset {
@@ -510,6 +512,9 @@ mod tests {
             assert!(!of(workload).contains("sum"), "{}", of(workload));
         }
         assert!([schema::Workload::Scan, schema::Workload::Random].iter().all(|&it| of(it).contains("· sum ·")));
+        let grows = Condition { workload: Workload::Append, ..Condition::plain(1 << 20) };
+        let grows = about(&Condition { file_bytes: 8 << 20, ..grows }, false);
+        assert!(!grows.contains("8"), "it is emptied first: {grows}");
     }
 
     #[test]
