@@ -1,7 +1,9 @@
 //! What the scheduler did to the worker: time on a processor, time ready to run and kept waiting, and how often it was put
 //! on one; all its threads. What waiting there was is the difference between a slow method and a crowded machine.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, io, path::Path};
+
+use sys::held;
 
 use super::{
     ProbeKind,
@@ -29,18 +31,25 @@ pub(super) fn of_threads(
     pick: impl Fn(&str) -> Option<String>,
 ) -> Result<String, String> {
     let folder = format!("/proc/{pid}/task");
-    let described = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => format!("{folder}/*/{file}: {error}; it needs a kernel with {needs}"),
-        _ => format!("{folder}/*/{file}: {error}"),
-    };
+    let described = |error: io::Error| format!("{folder}/*/{file}: {error}");
     let mut all = String::new();
     for entry in fs::read_dir(&folder).map_err(described)? {
-        let entry = entry.map_err(described)?;
-        let text = fs::read_to_string(entry.path().join(file)).map_err(described)?;
+        let thread = entry.map_err(described)?.path();
+        let text = fs::read_to_string(thread.join(file)).map_err(|error| not_read(&thread, file, needs, &error))?;
         let numbers = pick(&text).ok_or_else(|| format!("{folder}/*/{file} has another format in this kernel"))?;
-        all.extend([&*entry.file_name().to_string_lossy(), " ", &numbers, "\n"]);
+        let number = thread.file_name().unwrap_or_default().to_string_lossy();
+        all.extend([&*number, " ", &numbers, "\n"]);
     }
     Ok(all)
+}
+
+fn not_read(thread: &Path, file: &str, needs: &str, error: &io::Error) -> String {
+    let path = thread.join(file);
+    match error.kind() {
+        _ if held::has_ended(error) && !thread.exists() => "a thread ended meanwhile, so its time is missing".into(),
+        io::ErrorKind::NotFound => format!("{}: {error}; it needs a kernel with {needs}", path.display()),
+        _ => format!("{}: {error}", path.display()),
+    }
 }
 
 fn between(before: &str, after: &str, reading: &str) -> Result<f64, String> {
@@ -87,6 +96,14 @@ mod tests {
             Ok(text) => assert!(threads(&text).is_some_and(|it| !it.is_empty()), "{text}"),
             Err(reason) => println!("skipped: {reason}"),
         }
+    }
+
+    #[test]
+    fn a_thread_that_ends_is_no_lack_of_the_kernel() {
+        let absent = io::Error::from(io::ErrorKind::NotFound);
+        let why = |thread: &str| not_read(Path::new(thread), "schedstat", "CONFIG_SCHED_INFO", &absent);
+        assert!(why("/proc/self").contains("CONFIG_SCHED_INFO"));
+        assert!(!why("/proc/self/task/0").contains("CONFIG_SCHED_INFO"));
     }
 
     proptest! {
