@@ -236,12 +236,13 @@ pub(crate) fn left_out(record: &Record, findings: &Findings, saved: bool) -> Str
     if let Some(warnings) = all.last_mut().filter(|_| !topics.is_empty()) {
         warnings.push_str(&format!(" ({})", topics.join(", ")));
     }
-    let all = if all.is_empty() { String::new() } else { format!("{}; ", all.join(", ")) };
     let show = match saved {
         true => shell::command("report", shell::short(&record.id)),
         false => "the whole report".into(),
     };
-    format!("{all}{show} has every number, its interval and its reason")
+    // The command first: one that begins near the end of a line would be broken, and could not be pasted.
+    let says = format!("{show} has every number, its interval and its reason");
+    if all.is_empty() { says } else { format!("{says}; here left out: {}", all.join(", ")) }
 }
 
 impl Answer {
