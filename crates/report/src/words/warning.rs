@@ -153,9 +153,9 @@ pub fn warning(warning: &Warning) -> String {
             format!("{}; so do those of {}", fork_groups(first), count(*more as u64, "other cell", "other cells"))
         }
         Warning::WithinCpuCache { conditions, range_bytes, cache_bytes } => format!(
-            "{} at most {} of the file in a pass, which fits into the CPU's last-level cache of {}: reads may have hit this \
-             cache instead of memory; use a larger range to measure memory",
-            count(*conditions as u64, "condition reads", "conditions read"),
+            "under {}, some or all arms read at most {} of the file in a pass, which fits into the CPU's last-level cache of {}: \
+             they may have hit this cache instead of memory; use a larger range to measure memory",
+            count(*conditions as u64, "condition", "conditions"),
             size(*range_bytes as f64),
             size(*cache_bytes as f64)
         ),
