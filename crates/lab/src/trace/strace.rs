@@ -5,7 +5,11 @@
 //! made them (CLONE_FILES of clone(2)), where it is in the output. Otherwise, what a thread did not open is the descriptor of
 //! that number and path that another one opened.
 
-use std::{collections::HashMap, io::BufRead};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    io::BufRead,
+};
 
 use super::{Found, Lines, Wrong};
 
@@ -27,6 +31,8 @@ struct Descriptors {
     positions: Vec<u64>,
     /// By number and path, the last that was opened.
     last: HashMap<(u64, String), usize>,
+    /// Files that were opened by a name that ends as older versions of strace mark what was deleted.
+    so_called: HashSet<String>,
 }
 
 impl Descriptors {
@@ -50,6 +56,28 @@ impl Descriptors {
             let Some(opened) = self.open.remove(&(early, number)) else { continue };
             self.open.insert((owner, number), opened);
         }
+    }
+
+    /// A line in which marks of deleted files stand behind the bracket, as newer versions of strace put them, and never within,
+    /// where they are like the end of a name.
+    fn marked_behind<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        let mut marks = text.match_indices(MARK_WITHIN).map(|(at, _)| at).peekable();
+        if marks.peek().is_none() {
+            return Cow::Borrowed(text);
+        }
+        let path_before = |at: usize| text[..at].rfind('<').map(|begin| &text[begin + 1..at]);
+        let is_opened = text.starts_with("open") || text.starts_with("creat(");
+        if is_opened && text.contains("(deleted)\"") {
+            let result = text.rfind(MARK_WITHIN).and_then(path_before);
+            self.so_called.extend(result.map(str::to_string));
+        }
+        let (mut marked, mut from) = (String::new(), 0);
+        for at in marks.filter(|at| path_before(*at).is_some_and(|it| !self.so_called.contains(it))) {
+            marked.extend([&text[from..at], ">", DELETED]);
+            from = at + MARK_WITHIN.len();
+        }
+        marked.push_str(&text[from..]);
+        Cow::Owned(marked)
     }
 
     fn closed(&mut self, thread: u64, number: u64) {
@@ -172,6 +200,7 @@ fn numbered(thread: u64) -> Option<u64> {
 
 /// One call, whole. Whether it looks like one.
 fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Found) -> Result<bool, Wrong> {
+    let text = &*descriptors.marked_behind(text);
     let Some((name, rest)) = text.split_once('(') else { return Ok(false) };
     // Data and paths may have a " = " in them, also the path of the result.
     let parts = rest.rmatch_indices(" = ").map(|(at, sign)| (rest[..at].trim_end(), &rest[at + sign.len()..]));
@@ -345,23 +374,21 @@ fn offset(text: &str) -> Option<u64> {
 
 /// How strace marks a file that has no name any more.
 const DELETED: &str = "(deleted)";
+const MARK_WITHIN: &str = "(deleted)>";
 
 /// `3</data/q.db>` at the start of a text: the number, the path where there is one, and what follows.
 fn descriptor(text: &str) -> Option<(u64, Option<String>, &str)> {
     let end = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());
     let number = text[..end].parse().ok()?;
     let Some(rest) = text[end..].strip_prefix('<') else { return Some((number, None, &text[end..])) };
-    // A path may have a > in it, and what follows a descriptor is a comma or the end. Of a file that was deleted, newer versions
-    // say so behind the bracket.
+    // A path may have a > in it, and what follows a descriptor is a comma or the end.
     let behind = |at: usize| &rest[at + 1..];
     let closing = rest.match_indices('>').map(|(at, _)| at).find(|at| {
         let after = behind(*at).strip_prefix(DELETED).unwrap_or(behind(*at));
         after.is_empty() || after.starts_with([',', ')', ' '])
     })?;
-    let path = &rest[..closing];
-    let after = behind(closing).strip_prefix(DELETED);
-    let path = if after.is_some() { path } else { path.strip_suffix(DELETED).unwrap_or(path) };
-    Some((number, Some(unescaped(path)), after.unwrap_or(behind(closing))))
+    let after = behind(closing).strip_prefix(DELETED).unwrap_or(behind(closing));
+    Some((number, Some(unescaped(&rest[..closing])), after))
 }
 
 /// Octal numbers and letters behind a backslash are the bytes that they stand for.

@@ -321,6 +321,15 @@ fn a_file_that_was_deleted_is_one_whatever_strace_puts_the_mark_behind() {
     }
 }
 
+#[test]
+fn a_file_that_was_opened_by_a_name_like_a_mark_is_not_taken_for_a_deleted_one() {
+    let opened = "7 openat(AT_FDCWD, \"a(deleted)\", O_RDONLY) = 3</d/a(deleted)>\n";
+    let read = "7 pread64(3</d/a(deleted)>, \"\", 10, 4096) = 6\n7 pread64(4</d/a>(deleted), \"\", 10, 0) = 3\n";
+    let imported = of(&format!("{opened}{read}")).unwrap();
+    assert_eq!(imported.header.files.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["/d/a(deleted)", "/d/a"]);
+    assert_eq!(accesses(&imported), [(0, 4096, 6), (1, 0, 3)]);
+}
+
 proptest! {
     #[test]
     fn what_is_exported_as_an_iolog_is_imported_again(
