@@ -62,6 +62,12 @@ fn an_arm_that_is_not_known_everywhere_is_not_called_the_fastest() {
     assert!(text.contains("mmap (known for 2 of 3 conditions): at worst 1.5x slower") && !text.contains("elsewhere"));
     run.findings.answer.choices = vec![choice("native/mmap+random", None, 3)];
     assert!(first_screen(&run).contains("mmap+random: no other arm is known to be faster"));
+    // Baselines of several comparisons: one of them may be the slow one where another is the baseline.
+    let both = Choice { arms: vec!["native/pread".into(), "native/mmap".into()], ..choice("", Some(1.5), 3) };
+    run.findings.answer.choices = vec![both];
+    let text = first_screen(&run);
+    assert!(text.contains("each condition's baseline (pread or mmap): at worst 1.5x"), "{text}");
+    run.findings.answer.choices = vec![choice("native/mmap+random", None, 3)];
     // What other conditions would say is not known.
     run.findings.answer.choices[0].measured = 20;
     let text = first_screen(&run);

@@ -30,7 +30,11 @@ impl Words<'_> {
 
     fn choice(&self, choice: &Choice, is_least: bool) -> String {
         let arms: Vec<&str> = choice.arms.iter().map(|it| self.names.short(it)).collect();
-        let arms = arms.join(" and ");
+        // Comparisons with baselines of their own: under each condition one of these arms, which may be the slow one under another.
+        let arms = match arms[..] {
+            [arm] => arm.to_string(),
+            _ => format!("each condition's baseline ({})", arms.join(" or ")),
+        };
         let is_partial = choice.known < choice.conditions;
         let all = counted(choice.conditions as usize, "condition", "conditions");
         let known = if is_partial { format!(" (known for {} of {all})", choice.known) } else { String::new() };
@@ -50,11 +54,7 @@ impl Words<'_> {
             Some((next, marks)) => format!(", elsewhere at most {} ({})", next_at_most(next), marks.join(", ")),
             None => ", elsewhere no known loss".into(),
         };
-        let least = match (is_least && !is_partial, choice.arms.len()) {
-            (false, _) => "",
-            (true, 1) => " loses least",
-            (true, _) => " lose least",
-        };
+        let least = if is_least && !is_partial { " loses least" } else { "" };
         let mut there = vec![place.as_str()];
         there.extend(self.marks(most));
         let there = format!(" ({})", there.join(", "));
