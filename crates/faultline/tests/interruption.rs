@@ -191,6 +191,19 @@ fn what_a_killed_run_leaves_is_named_and_removed_by_clean_and_no_worker_survives
 }
 
 #[test]
+fn a_run_that_is_killed_says_how_much_of_the_file_its_passes_touched() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 24 << 20);
+    let options = ["--method=read,mmap", "--workload=scan", "--block=64KiB", "--ops=16", "--state=cached"];
+    let mut running = sandbox.start(&[&["run", &file, "--rounds=10000", "--budget=44s"], &options[..]].concat());
+    running.until(|| sandbox.saved().map(|_| sandbox.record()).filter(|it| !it.samples.is_empty()));
+    running.signal(libc::SIGKILL);
+    running.end();
+    let limits = sandbox.record().limits;
+    assert!(limits.iter().any(|it| it.contains("at most 1 MiB")), "{limits:?}");
+}
+
+#[test]
 fn clean_leaves_the_file_of_a_running_run_alone() {
     let sandbox = Sandbox::new();
     let folder = sandbox.folder("folder");

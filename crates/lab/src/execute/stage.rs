@@ -23,6 +23,7 @@ use schema::{
 use super::{
     Bench, Hooks, calibrate,
     pass::{kind_of, of_workload},
+    record,
 };
 use crate::{
     link::Trouble,
@@ -716,7 +717,11 @@ impl Bench<'_> {
     /// What is there so far is kept, should the run be killed.
     pub(super) fn checkpoint(&mut self, hooks: &mut Hooks) {
         self.record.elapsed_s = self.clock.started.elapsed().as_secs_f64();
+        // As far as the passes went by now.
+        let known = self.record.limits.len();
+        self.record.limits.extend(record::part_of_file(&self.record));
         (hooks.checkpoint)(&self.record);
+        self.record.limits.truncate(known);
     }
 
     /// Whether there is no time for one more round. Fewer rounds decide nothing, so for the least number a stage may
