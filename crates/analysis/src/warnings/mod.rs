@@ -103,7 +103,8 @@ fn sparse(record: &Record) -> Option<Warning> {
 }
 
 fn read_ahead(run: &Run) -> Option<Warning> {
-    let waits = measured(run).any(|it| it.own.state.waits_for_device());
+    // A file that is emptied first is not read.
+    let waits = measured(run).any(|it| it.own.state.waits_for_device() && it.own.workload != Workload::Append);
     let bytes = *run.record.target.device.value()?.read_ahead_bytes.value()?;
     let usual = READ_AHEAD_BYTES / READ_AHEAD_FACTOR..=READ_AHEAD_BYTES * READ_AHEAD_FACTOR;
     let is_unusual = waits && !usual.contains(&bytes);

@@ -119,6 +119,12 @@ fn the_read_ahead_of_the_device_matters_wherever_passes_wait_for_it() {
         let is_warned = lab.analyze().warnings.iter().any(|it| matches!(it, Warning::UnusualReadAhead { .. }));
         assert_eq!(is_warned, [State::Cold, State::Limited, State::AsFound].contains(state), "{state}");
     }
+    let mut lab = shared_disk(State::Cold, 0.0, 0.0);
+    let Reading::Value(device) = &mut lab.record.target.device else { unreachable!() };
+    device.read_ahead_bytes = Reading::Value(8 * MIB);
+    lab.record.conditions.iter_mut().for_each(|it| it.workload = schema::Workload::Append);
+    let warnings = lab.analyze().warnings;
+    assert!(!warnings.iter().any(|it| matches!(it, Warning::UnusualReadAhead { .. })), "it is emptied first");
 }
 
 #[test]
