@@ -658,13 +658,13 @@ mod tests {
         expect![[r#"
             Process     7 (job)
             First       /data/none is mapped without advice (40 MiB): while it was watched 20 MiB more of it
-                        came to be in the page cache and the process mapped 1 MiB, so 19 MiB came in that it has
-                        not mapped. What brought them in was not traced
+                        came to be in the page cache and the process mapped 1 MiB, so at least 19 MiB came in
+                        that it has not mapped. What brought them in was not traced
             Places      what the process mapped of it meanwhile lies apart, 2 MiB in 1,234 places, as random
                         accesses leave it: try MADV_RANDOM. Their order was not seen, nor which code maps it
             Cost        a miss takes the device 4.10 ms with 8 MiB of read-ahead and 100 µs without, by the unit
                         costs of run a1; the device is assumed to be the sda of that run; what came in and was
-                        not mapped is about 9.50 ms of device time
+                        not mapped takes it about 9.50 ms if it was read
             Watched     5 s: 40 major faults, 1 minor fault; 20 MiB from the device, 512 KiB for each major
                         fault
             Runtime     JVM: a thread that takes a page fault in Java code cannot reach a safepoint until the

@@ -185,7 +185,7 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
     let LeftOut { failed, at_end, unknown_offset, writes, other_files, beyond_limit, small_mappings } = *left_out;
     let parts = [
         (failed, "that failed"),
-        (at_end, "at the end of a file"),
+        (at_end, "that found no byte"),
         (unknown_offset, "at offsets that were not seen"),
         (other_files, "of other files"),
     ];
@@ -251,7 +251,7 @@ mod tests {
               sizes: 4 KiB (19,600), 100 B (10), 16 B (4), 24 B (1), 1 other
               mapped once: what was read through a mapping is not among the accesses
 
-            not among them: 1 read at the end of a file, 2 reads at offsets that were not seen, 3 writes
+            not among them: 1 read that found no byte, 2 reads at offsets that were not seen, 3 writes
         "#]]
         .assert_eq(&trace(&summary, |_| true));
     }

@@ -196,6 +196,11 @@ pub enum AdviceReason {
     Populated {
         touched_share: f64,
     },
+    /// So much of the file is populated, or brought in by madvise(2): a replay does that with all of it.
+    PartPopulated {
+        bytes: u64,
+        file_bytes: u64,
+    },
     /// So many times the bytes of the pages that were reached are read, by accesses of this size.
     Again {
         times: f64,

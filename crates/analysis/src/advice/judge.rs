@@ -531,6 +531,10 @@ fn is_known(found: &Found, is_two_sided: bool) -> Result<(), Open> {
             _ => {}
         }
     }
+    let file_bytes = advised.pattern.file_bytes;
+    if let Some(bytes) = seen.and_then(|it| kind::populated_part(found.recorded(), it, file_bytes)) {
+        return Err((AdviceReason::PartPopulated { bytes, file_bytes }, Settles::Switch));
+    }
     for cell in [program.now, found.view().recorded] {
         if cell.passes.is_empty() {
             let reason = why_no_pass(found, cell);

@@ -226,6 +226,16 @@ impl Seen {
     }
 }
 
+/// What a program brings in of a mapping in advance, where that is a part of the file: an arm brings in all of it.
+pub(crate) fn populated_part(recorded: &Arm, seen: &Access, file_bytes: u64) -> Option<u64> {
+    let by_map = seen.mappings.iter().filter(|it| it.populate).map(|it| it.bytes);
+    let advised = ["madvise(MADV_POPULATE_READ)", "madvise(MADV_WILLNEED)"];
+    let by_advice = advised.iter().filter_map(|it| seen.under.get(*it).copied());
+    let bytes = by_map.chain(by_advice).fold(0, u64::saturating_add);
+    let is_part = bytes > 0 && (bytes as f64) < USUAL * file_bytes as f64;
+    (recorded.maps() && populates(recorded) && is_part).then_some(bytes)
+}
+
 /// The name of the arm that does what a program was seen to do to a file, by its mappings or by its calls.
 pub fn arm_of(access: &Access, maps: bool) -> String {
     Seen::by(access, maps).arm()
@@ -369,6 +379,22 @@ mod tests {
         assert_eq!(names(&Access::default()), [""; 0], "it was seen to do nothing");
         maps.calls = reads.calls;
         assert_eq!(names(&maps), [""; 0], "it does both");
+    }
+
+    #[test]
+    fn an_arm_populates_all_of_a_file_and_a_program_may_populate_a_part() {
+        let mapped = |bytes: u64, populate: bool| {
+            let mut access = Access::default();
+            access.count_mapping(&MappingCount { count: 1, bytes, populate, ..MappingCount::default() });
+            access
+        };
+        let populated = arm("mmap+map-populate");
+        let part = |access: &Access| populated_part(&populated, access, 64 << 20);
+        assert_eq!([part(&mapped(2 << 20, true)), part(&mapped(64 << 20, true))], [Some(2 << 20), None]);
+        let mut advised = mapped(64 << 20, false);
+        advised.count_under("madvise(MADV_POPULATE_READ)", 4 << 20);
+        assert_eq!(part(&advised), Some(4 << 20));
+        assert_eq!(populated_part(&arm("mmap"), &advised, 64 << 20), None, "nothing is populated in its replay");
     }
 
     #[test]

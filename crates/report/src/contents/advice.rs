@@ -72,10 +72,13 @@ fn file(record: &Record) -> Option<Block> {
     let read_ahead = own.map_or_else(String::new, |it| format!(", read-ahead {}", number::bytes_glued(*it as f64)));
     let place = format!("on {}{read_ahead}", target.file_system);
     let is_partial = record.observations.first().and_then(|it| it.seen.value()).is_some_and(|it| it.is_partial());
+    // A log of calls has no touches.
+    let is_log_of_mapped = matches!(advised.reach, Reach::Calls) && advised.pattern.mappings > 0;
     let seen = match advised.coverage {
         _ if is_partial || !advised.not_seen.is_empty() || matches!(advised.reach, Reach::UnseenMapping { .. }) => {
             "not all accesses".to_string()
         }
+        whole if whole >= 1.0 && is_log_of_mapped => "not all accesses".to_string(),
         whole if whole >= 1.0 => "all accesses".to_string(),
         part => format!("{} of the accesses", number::part(part)),
     };

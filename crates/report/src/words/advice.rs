@@ -42,6 +42,11 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         AdviceReason::Populated { touched_share } => {
             format!("the mapping is filled in advance, and {} of the file is touched", percent(*touched_share))
         }
+        AdviceReason::PartPopulated { bytes, file_bytes } => format!(
+            "the program brings in {} of {} in advance, and its replay all of it",
+            size(*bytes as f64),
+            size(*file_bytes as f64)
+        ),
         AdviceReason::Again { times: again, access_bytes } => {
             let times = number::count(again.round());
             format!("it reads {times} times as much as its pages have, in reads of {}", size(*access_bytes))

@@ -85,7 +85,7 @@ pub(crate) fn first(view: &ProcessView) -> String {
             let [came, more] = moved(file.meanwhile.as_ref());
             format!(
                 "{} is mapped without advice ({mapped}): while it was watched {came} more of it came to be in the page cache and \
-                 the process mapped {more}, so {} came in that it has not mapped. What brought them in was not traced",
+                 the process mapped {more}, so at least {} came in that it has not mapped. What brought them in was not traced",
                 file.name,
                 Bytes(*unmapped_bytes)
             )
@@ -202,7 +202,8 @@ pub(crate) fn cost(view: &ProcessView) -> Option<Result<String, String>> {
     let counted = match file.cost {
         Some(AdviceCost::Counted { unmapped_bytes }) => {
             let ns = unmapped_bytes as f64 / (*window_bytes).max(1) as f64 * (window_ns - page_ns).max(0.0);
-            format!("; what came in and was not mapped is about {} of device time", number::duration_glued(ns))
+            // Pages that were written came from no device.
+            format!("; what came in and was not mapped takes it about {} if it was read", number::duration_glued(ns))
         }
         _ => String::new(),
     };

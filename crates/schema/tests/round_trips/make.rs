@@ -557,6 +557,7 @@ makes! {
             Touched { share },
             ManySmall { mappings, median_bytes },
             Populated { touched_share },
+            PartPopulated { bytes, file_bytes },
             Again { times, access_bytes },
             SmallInOrder { access_bytes },
             Seeks { reads, jumps },

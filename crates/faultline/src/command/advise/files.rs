@@ -117,9 +117,15 @@ pub(super) fn is_own(path: &str) -> bool {
 
 /// Whether a file that was recorded just now is the one that has its path here. A program in a mount namespace of its own, or below
 /// another root, may call another one so (mount_namespaces(7)).
-fn is_here(of: &TracedFile) -> bool {
+pub(super) fn is_here(of: &TracedFile) -> bool {
     let is_it = |it: &fs::Metadata| of.identity.is_none_or(|of| (of.device, of.inode) == (it.dev(), it.ino()));
     fs::metadata(&of.path).is_ok_and(|it| is_it(&it))
+}
+
+/// Two names of one file (link(2)).
+pub(super) fn are_one(a: &Path, b: &Path) -> bool {
+    let [a, b] = [a, b].map(|it| fs::metadata(it).ok().map(|it| (it.dev(), it.ino())));
+    a.is_some() && a == b
 }
 
 /// As `is_own`, of a recording that was made just now.

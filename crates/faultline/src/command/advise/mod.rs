@@ -234,7 +234,17 @@ impl Known {
         }
         let summary = replay::summary(&trace)?;
         let place = match file.is_dir() {
-            false => trace.of_file(None, &file).map_err(usage)?.file as usize,
+            false => {
+                let place = trace.of_file(None, &file).map_err(usage)?.file as usize;
+                let of = &summary.files[place].file;
+                // A trace of one file may have been recorded elsewhere, of a file that is called otherwise here. One of a file that
+                // is here is of no other one.
+                if files::is_here(of) && !files::are_one(Path::new(&of.path), &file) {
+                    let (named, of) = (file.display(), &of.path);
+                    return Err(UsageError(format!("the trace has no access of {named}; it is of {of}")).into());
+                }
+                place
+            }
             true => {
                 let below = Named::gather(&[], std::slice::from_ref(&file), true, interrupted)?;
                 let is_below = |path: &Path| path.starts_with(&file) && below.holds(path);

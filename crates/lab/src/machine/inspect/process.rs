@@ -224,13 +224,18 @@ struct Seen {
 }
 
 impl Seen {
+    /// With its size now: it may have grown while the process was watched.
+    fn now(&self) -> Opened<'_> {
+        let file = self.opened.as_ref().map(|it| &it.0).map_err(Unlooked::clone)?;
+        Ok((file, file.metadata().map_err(|error| refused(&error))?.len()))
+    }
+
     fn cached(&self) -> Reading<Residency, Unlooked> {
-        let (file, _) = match &self.opened {
+        let (file, bytes) = match self.now() {
             Ok(opened) => opened,
-            Err(why) => return Reading::unavailable(why.clone()),
+            Err(why) => return Reading::unavailable(why),
         };
-        // It may grow.
-        match file.metadata().map_err(Untold::Failed).and_then(|it| page_cache(file, it.len())) {
+        match page_cache(file, bytes) {
             Ok(residency) => Reading::Value(residency),
             Err(Untold::Stranger) => Reading::unavailable(Unlooked::Stranger),
             Err(Untold::Failed(error)) => Reading::unavailable(refused(&error)),
@@ -426,7 +431,7 @@ impl Files<'_> {
         let unseen = Seen { opened: Err(Unlooked::NotAmongLargest { files: self.most as u64 }), file_system: None };
         let seen = self.seen.get(key).unwrap_or(&unseen);
         let residency = seen.cached();
-        let opened = seen.opened.as_ref().map_err(Unlooked::clone);
+        let opened = seen.now();
         let pages_per_fault = known(fault(&opened, &residency));
         // What is resident now may lie in smaller folios than what was mapped.
         let least = (FAULT_AROUND / sys::page_bytes()).max(1);
@@ -442,7 +447,7 @@ impl Files<'_> {
             unadvised_resident_bytes: of_unadvised(&of_file_bytes),
             advice: all_advice.map(|it| it.into_iter().collect()),
             resident_bytes: sum(&of_file_bytes),
-            file_bytes: opened.clone().map_or_else(Reading::unavailable, |(_, bytes)| Reading::Value(*bytes)),
+            file_bytes: opened.clone().map_or_else(Reading::unavailable, |(_, bytes)| Reading::Value(bytes)),
             folio_orders: known(folios(&opened, &residency, folio_pages)),
             pages_per_fault,
             read_ahead_bytes: seen.read_ahead_bytes(),
@@ -465,7 +470,7 @@ fn known<T>(result: Result<T, Unlooked>) -> Reading<T, Unlooked> {
     result.map_or_else(Reading::unavailable, Reading::Value)
 }
 
-type Opened<'a> = Result<&'a (File, u64), Unlooked>;
+type Opened<'a> = Result<(&'a File, u64), Unlooked>;
 
 /// Only of pages that are known to be in the page cache: looking at others would read them in.
 fn folios(
@@ -478,7 +483,7 @@ fn folios(
     if pages > *pages_left {
         return Err(Unlooked::TooManyPages { pages, most: *pages_left });
     }
-    let orders = folio_orders(file, *bytes).map_err(|error| Unlooked::NoFolios { error: error.to_string() })?;
+    let orders = folio_orders(file, bytes).map_err(|error| Unlooked::NoFolios { error: error.to_string() })?;
     *pages_left -= pages;
     Ok(orders)
 }
@@ -486,7 +491,7 @@ fn folios(
 fn fault(opened: &Opened, residency: &Reading<Residency, Unlooked>) -> Result<f64, Unlooked> {
     let (file, bytes) = opened.clone()?;
     residency_of(residency)?;
-    pages_per_fault(file, *bytes).map_err(|error| refused(&error))?.ok_or(Unlooked::NoPlaceCached)
+    pages_per_fault(file, bytes).map_err(|error| refused(&error))?.ok_or(Unlooked::NoPlaceCached)
 }
 
 fn residency_of(of: &Reading<Residency, Unlooked>) -> Result<&Residency, Unlooked> {
