@@ -147,6 +147,15 @@ fn the_files_as_they_are_found_are_measured_first_and_beside_another_fill() {
 }
 
 #[test]
+fn a_trace_of_one_file_that_is_here_is_not_taken_for_one_of_another() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let other = sandbox.file("other", BYTES);
+    let output = advise(&sandbox, &["--trace", &trace, &other], &["cat", &other]);
+    output.expect(2).says(&["no access of", &other, &file]);
+}
+
+#[test]
 fn a_file_that_a_trace_has_by_two_names_is_one_file() {
     let sandbox = Sandbox::new();
     let (file, other) = (sandbox.file("q", BYTES), sandbox.at("linked"));
