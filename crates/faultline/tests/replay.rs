@@ -36,7 +36,7 @@ fn imported(sandbox: &Sandbox) -> (String, String) {
         "51 accesses of 1 file",
         "recorded by strace",
         "mapped once",
-        "1 read at the end",
+        "1 read that found no byte",
         "1 read of other",
     ]);
     (file, trace)
