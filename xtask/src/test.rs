@@ -51,6 +51,8 @@ fn tests() -> Result<BTreeMap<String, usize>> {
                     let output = Command::new(&binary.path)
                         .arg("--show-output")
                         .env("RUST_TEST_THREADS", (2 * processors).to_string())
+                        // Those who see the last lines alone see why each test failed.
+                        .env("RUST_BACKTRACE", "0")
                         // As cargo sets it: snapshots are found by it.
                         .env("CARGO_MANIFEST_DIR", &binary.folder)
                         .current_dir(&binary.folder)

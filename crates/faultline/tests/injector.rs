@@ -278,12 +278,13 @@ fn counted(call: &seccomp_notif, pid: u32) -> Option<(CallKind, Called)> {
 fn text(pid: u32, at: u64) -> String {
     let mut bytes = [0u8; 256];
     let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    // Not beyond the page: the next one may not be there.
+    // The next page may not be there. The kernel copies the parts before one that it cannot read (process_vm_readv(2)).
     let length = bytes.len().min(4096 - (at % 4096) as usize);
-    let remote = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: length };
-    // SAFETY: writes at most `length` bytes, and there is room for as many.
-    unsafe { libc::process_vm_readv(pid as i32, &raw const local, 1, &raw const remote, 1, 0) };
-    let end = bytes.iter().position(|it| *it == 0).unwrap_or(length);
+    let remote = |at: u64, iov_len| libc::iovec { iov_base: at as *mut libc::c_void, iov_len };
+    let remote = [remote(at, length), remote(at + length as u64, bytes.len() - length)];
+    // SAFETY: writes at most as many bytes as there is room for.
+    unsafe { libc::process_vm_readv(pid as i32, &raw const local, 1, remote.as_ptr(), 2, 0) };
+    let end = bytes.iter().position(|it| *it == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 

@@ -270,10 +270,11 @@ fn touches_that_need_not_have_been_seen_are_counted_and_lower_the_coverage() {
     let Some((header, file, pages)) = brought_in(&sandbox, "mapping-that-stays") else { return };
     assert_eq!(pages.len() as u64 + file.unseen_touches, 2048);
     assert!(file.unseen_touches > 512 && header.coverage < 0.9, "{} {}", file.unseen_touches, header.coverage);
-    // So do those that calls have read since: of each 64 KiB, one page faults.
+    // So do those that calls have read since: of each 64 KiB, one page faults, and those that are locked at that moment are
+    // not mapped around it (`next_uptodate_folio` in mm/filemap.c).
     let Some((header, file, pages)) = brought_in(&sandbox, "mapping-then-calls") else { return };
-    assert_eq!((pages.len(), file.unseen_touches), (64, 1024 - 64));
-    assert!(header.coverage < 0.2, "{}", header.coverage);
+    assert_eq!(pages.len() as u64 + file.unseen_touches, 1024);
+    assert!((64..256).contains(&pages.len()) && header.coverage < 0.3, "{} {}", pages.len(), header.coverage);
     let Some((header, file, pages)) = brought_in(&sandbox, "lock") else { return };
     assert_eq!((pages.len(), file.unseen_touches, header.coverage), (0, 1024, 0.0));
 }
