@@ -217,6 +217,7 @@ impl<'a> Cell<'a> {
         let why = [
             (!maps, Unseen::MapsNothing),
             (workload.writes(), Unseen::StoresFault),
+            (state.is_held() && !self.own.is_of_commands(), Unseen::MappedBefore),
             (overlap, Unseen::MappingsOfThreads),
             (state == State::Limited && !workload.is_ascending(), Unseen::FaultedAgain),
         ];

@@ -231,6 +231,8 @@ pub enum Unseen {
     PagesNotCounted,
     /// The arm reaches no page of the file by a fault: the few that it takes are on memory of its own.
     MapsNothing,
+    /// An untimed pass has brought every page into the page table: the few faults are on other memory.
+    MappedBefore,
     /// Each thread has a mapping of its own, and pages come into several of them.
     MappingsOfThreads,
     /// The first store to a page faults although the page is there, where it was read or written back before.

@@ -18,6 +18,7 @@ pub(super) fn unseen(why: &Unseen) -> String {
              command"
         }
         Unseen::MapsNothing => "the arm reaches no page of the file by a fault",
+        Unseen::MappedBefore => "every page is in the page table before the pass: its few faults are on other memory",
         Unseen::MappingsOfThreads => {
             "each thread has a mapping of its own: a page that comes into several of them counts once, and faults in each"
         }

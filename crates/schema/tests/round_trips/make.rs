@@ -676,7 +676,7 @@ makes! {
         }
         Unseen {
             NoValidPass, NotObserved, InvalidPass(reason), NotBytes(value), NoBytes, NoFault, NothingFromDevice, PagesNotCounted,
-            MapsNothing, MappingsOfThreads, StoresFault, HolesFault, FaultedAgain, KernelPopulates, NoCeiling, LowCeiling { arm, label }, OtherState, NoCpuTime, FewTicks { cpu_ns, tick_ns, threads }, SeveralThreads, NoDiskCounters, FewBeats,
+            MapsNothing, MappedBefore, MappingsOfThreads, StoresFault, HolesFault, FaultedAgain, KernelPopulates, NoCeiling, LowCeiling { arm, label }, OtherState, NoCpuTime, FewTicks { cpu_ns, tick_ns, threads }, SeveralThreads, NoDiskCounters, FewBeats,
         }
         NotInRun {
             Arm { arm },
