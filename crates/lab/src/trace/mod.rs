@@ -79,7 +79,7 @@ impl fmt::Display for Mistake {
         match &self.wrong {
             Wrong::Unreadable(why) => write!(f, "the log cannot be read: {why}"),
             Wrong::NotALog => f.write_str(
-                "this is neither the output of strace nor an iolog of fio; try strace -f -y -o LOG -e trace=%desc COMMAND",
+                "this is neither the output of strace nor an iolog of fio; try strace -f -y -o LOG -e trace=%desc,%process COMMAND",
             ),
             Wrong::LongLine => write!(f, "a line has at most {LINE_BYTES_MAX} bytes; try strace without -s and -v"),
             Wrong::NoPath { descriptor } => {
@@ -101,12 +101,12 @@ impl fmt::Display for Mistake {
             }
             Wrong::Access(refused) => refused.fmt(f),
             Wrong::Empty { mappings: 0 } => {
-                f.write_str("no read of a file is in the log; record with strace -f -y -e trace=%desc")
+                f.write_str("no read of a file is in the log; record with strace -f -y -e trace=%desc,%process")
             }
             Wrong::NoOffset { reads } => write!(
                 f,
                 "of none of the {reads} reads of files does the log say where: each is at the position of a descriptor whose \
-                 opening is not in it; record it from there on, as with strace -f -y -e trace=%desc sh -c 'COMMAND < FILE'"
+                 opening is not in it; record it from there on, as with strace -f -y -e trace=%desc,%process sh -c 'COMMAND < FILE'"
             ),
             Wrong::Empty { mappings } => write!(
                 f,

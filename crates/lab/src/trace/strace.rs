@@ -1,9 +1,10 @@
 //! The output of `strace -f -y`. Offsets are the arguments, or follow from the position of the descriptor: from its opening
 //! on, every read, write and seek is followed, and so is each duplicate of it, which has the same position.
 //!
-//! A descriptor belongs to a process, and strace names threads. Those that share their descriptors are known by the call that
-//! made them (CLONE_FILES of clone(2)), where it is in the output. Otherwise, what a thread did not open is the descriptor of
-//! that number and path that another one opened.
+//! A descriptor belongs to a process, and strace names threads. What a thread has of the one that made it, a copy of its
+//! descriptors or the same ones (CLONE_FILES of clone(2)), is known by the call that made it, where it is in the output
+//! (`-e trace=%process`). Otherwise, what a thread did not open is the descriptor of that number and path that another one
+//! opened, if that was once: of two it is not known which one it is, nor whether the position of the later one moves.
 
 use std::{
     borrow::Cow,
@@ -22,15 +23,26 @@ enum At {
     Argument(usize),
 }
 
+/// Where the position of a descriptor is, in `Descriptors::positions`.
+enum Place {
+    Of(usize),
+    OneOfSeveral,
+    /// It was opened before the output begins, or came through a socket.
+    Unheard,
+}
+
 #[derive(Default)]
 struct Descriptors {
     /// The thread whose descriptors are also those of another.
     shared: HashMap<u64, u64>,
     /// By thread and number: the path, and the place of the position in `positions`.
     open: HashMap<(u64, u64), (String, usize)>,
-    positions: Vec<u64>,
-    /// By number and path, the last that was opened.
-    last: HashMap<(u64, String), usize>,
+    /// Absent where a thread has moved it or that of another one.
+    positions: Vec<Option<u64>>,
+    /// By number and path, the last that was opened, and whether it is the only one.
+    last: HashMap<(u64, String), (usize, bool)>,
+    /// Those whose descriptors are all known, but for what was open before the output begins.
+    complete: HashSet<u64>,
     /// Files that were opened by a name that ends as older versions of strace mark what was deleted.
     so_called: HashSet<String>,
 }
@@ -55,6 +67,28 @@ impl Descriptors {
         for number in numbers {
             let Some(opened) = self.open.remove(&(early, number)) else { continue };
             self.open.insert((owner, number), opened);
+        }
+    }
+
+    /// Another process has a copy of the descriptors of its parent, with the same positions.
+    fn copied(&mut self, thread: u64, to: u64) {
+        let (owner, child) = (self.owner(thread), self.owner(to));
+        let inherited: Vec<_> = self.open.iter().filter(|(it, _)| it.0 == owner).map(|(it, at)| (it.1, at.clone())).collect();
+        for (number, opened) in inherited {
+            // Not what it has opened before its parent's call returned.
+            self.open.entry((child, number)).or_insert(opened);
+        }
+        if self.complete.contains(&owner) {
+            self.complete.insert(child);
+        }
+    }
+
+    /// The kernel gives its number to another one.
+    fn ended(&mut self, thread: u64) {
+        self.shared.remove(&thread);
+        if !self.shared.values().any(|it| *it == thread) {
+            self.open.retain(|it, _| it.0 != thread);
+            self.complete.remove(&thread);
         }
     }
 
@@ -86,51 +120,64 @@ impl Descriptors {
 
     fn opened(&mut self, thread: u64, number: u64, path: &str) {
         let place = self.positions.len();
-        self.positions.push(0);
+        self.positions.push(Some(0));
+        self.names(thread, number, path, place);
+    }
+
+    fn names(&mut self, thread: u64, number: u64, path: &str, place: usize) {
         self.open.insert((self.owner(thread), number), (path.into(), place));
-        self.last.insert((number, path.into()), place);
+        self.last
+            .entry((number, path.into()))
+            .and_modify(|(last, only)| (*last, *only) = (place, *only && *last == place))
+            .or_insert((place, true));
     }
 
     /// `number` is another name of the same open file. Where its position is not known, neither is that of the duplicate.
     fn duplicated(&mut self, thread: u64, from: u64, number: u64, path: &str) {
-        match self.place(thread, from, path) {
-            Some(place) => {
-                self.open.insert((self.owner(thread), number), (path.into(), place));
-                self.last.insert((number, path.into()), place);
+        let place = match self.place(thread, from, path) {
+            Place::Of(place) => place,
+            Place::OneOfSeveral | Place::Unheard => {
+                self.positions.push(None);
+                self.positions.len() - 1
             }
-            None => {
-                self.closed(thread, number);
-                self.last.remove(&(number, path.to_string()));
+        };
+        self.names(thread, number, path, place);
+    }
+
+    fn place(&mut self, thread: u64, number: u64, path: &str) -> Place {
+        let owner = self.owner(thread);
+        match self.open.get(&(owner, number)) {
+            Some((known, place)) if known == path => return Place::Of(*place),
+            _ if self.complete.contains(&owner) => return Place::Unheard,
+            _ => {}
+        }
+        // What is inherited is looked up each time: the thread that opened it may have opened it again.
+        match self.last.get(&(number, path.to_string())) {
+            None => Place::Unheard,
+            Some((place, true)) => Place::Of(*place),
+            Some((place, false)) => {
+                self.positions[*place] = None;
+                Place::OneOfSeveral
             }
         }
-    }
-
-    fn place(&self, thread: u64, number: u64, path: &str) -> Option<usize> {
-        let own =
-            self.open.get(&(self.owner(thread), number)).filter(|(known, _)| known == path).map(|(_, place)| *place);
-        // What is inherited is looked up each time: the thread that opened it may have opened it again.
-        own.or_else(|| self.last.get(&(number, path.to_string())).copied())
-    }
-
-    fn position(&mut self, thread: u64, number: u64, path: &str) -> Option<&mut u64> {
-        let place = self.place(thread, number, path)?;
-        self.positions.get_mut(place)
     }
 
     /// Where a call that moves the position begins.
     fn moved(&mut self, thread: u64, number: u64, path: &str, by: u64) -> Option<u64> {
-        self.position(thread, number, path).map(|position| {
-            let offset = *position;
-            *position = offset.saturating_add(by);
-            offset
-        })
+        let Place::Of(place) = self.place(thread, number, path) else { return None };
+        let position = &mut self.positions[place];
+        let offset = *position;
+        *position = offset.map(|it| it.saturating_add(by));
+        offset
     }
 
     fn seek(&mut self, thread: u64, number: u64, path: &str, to: u64) {
-        if self.position(thread, number, path).is_none() {
+        if let Place::Unheard = self.place(thread, number, path) {
             self.opened(thread, number, path);
         }
-        self.position(thread, number, path).into_iter().for_each(|it| *it = to);
+        if let Place::Of(place) = self.place(thread, number, path) {
+            self.positions[place] = Some(to);
+        }
     }
 }
 
@@ -146,6 +193,7 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
             is_known = true;
             if text.starts_with("+++") {
                 found.ended(thread);
+                descriptors.ended(thread);
             }
         } else if let Some((number, _)) =
             text.strip_prefix("strace: Process ").and_then(|it| it.split_once(" attached"))
@@ -229,9 +277,14 @@ fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Foun
         "clone" | "clone3" | "fork" | "vfork" if !failed => {
             let (child, ..) = descriptor(result).ok_or_else(wrong)?;
             found.child(child);
-            if arguments.contains("CLONE_FILES") {
-                descriptors.share(thread, child);
+            match arguments.contains("CLONE_FILES") {
+                true => descriptors.share(thread, child),
+                false => descriptors.copied(thread, child),
             }
+        }
+        // The output begins with the command.
+        "execve" | "execveat" if !failed && thread != 0 && found.heard.len() == 1 => {
+            descriptors.complete.insert(thread);
         }
         "io_uring_setup" | "io_setup" if !failed => found.rings += 1,
         // Those that were set up before are not in the log.
