@@ -158,6 +158,10 @@ pub struct Access {
     /// versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub under: BTreeMap<String, u64>,
+    /// From the first to the last byte that posix_fadvise(POSIX_FADV_WILLNEED) and readahead(2) named, within the file as it was
+    /// first seen. Absent without such a call, and in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead_bytes: Option<u64>,
 }
 
 /// Calls of one name on one file.
@@ -376,6 +380,10 @@ impl Access {
         }
     }
 
+    pub fn count_ahead(&mut self, bytes: u64) {
+        self.ahead_bytes = Some(self.ahead_bytes.unwrap_or(0).saturating_add(bytes));
+    }
+
     /// Both together.
     pub fn add(&mut self, other: &Access) {
         self.opens = self.opens.saturating_add(other.opens);
@@ -396,6 +404,7 @@ impl Access {
             *known = known.saturating_add(*times);
         }
         other.under.iter().for_each(|(what, bytes)| self.count_under(what, *bytes));
+        other.ahead_bytes.into_iter().for_each(|bytes| self.count_ahead(bytes));
     }
 }
 

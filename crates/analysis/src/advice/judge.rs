@@ -532,7 +532,7 @@ fn is_known(found: &Found, is_two_sided: bool) -> Result<(), Open> {
         }
     }
     let file_bytes = advised.pattern.file_bytes;
-    if let Some(bytes) = seen.and_then(|it| kind::populated_part(found.recorded(), it, file_bytes)) {
+    if let Some(bytes) = seen.and_then(|it| kind::part_ahead(found.recorded(), it, file_bytes)) {
         return Err((AdviceReason::PartPopulated { bytes, file_bytes }, Settles::Switch));
     }
     for cell in [program.now, found.view().recorded] {

@@ -226,14 +226,20 @@ impl Seen {
     }
 }
 
-/// What a program brings in of a mapping in advance, where that is a part of the file: an arm brings in all of it.
-pub(crate) fn populated_part(recorded: &Arm, seen: &Access, file_bytes: u64) -> Option<u64> {
-    let by_map = seen.mappings.iter().filter(|it| it.populate).map(|it| it.bytes);
-    let advised = ["madvise(MADV_POPULATE_READ)", "madvise(MADV_WILLNEED)"];
-    let by_advice = advised.iter().filter_map(|it| seen.under.get(*it).copied());
-    let bytes = by_map.chain(by_advice).fold(0, u64::saturating_add);
-    let is_part = bytes > 0 && (bytes as f64) < USUAL * file_bytes as f64;
-    (recorded.maps() && populates(recorded) && is_part).then_some(bytes)
+/// What a program brings in of a file in advance, where that is a part of it: an arm brings in all of it. What it asks for in
+/// several ways may be the same bytes.
+pub(crate) fn part_ahead(recorded: &Arm, seen: &Access, file_bytes: u64) -> Option<u64> {
+    let bytes = match recorded.maps() {
+        true => {
+            let by_map = seen.mappings.iter().filter(|it| it.populate).map(|it| it.bytes).fold(0, u64::saturating_add);
+            let advised = ["madvise(MADV_POPULATE_READ)", "madvise(MADV_WILLNEED)"];
+            let by_advice = advised.iter().filter_map(|it| seen.under.get(*it).copied());
+            by_advice.chain([by_map]).max()
+        }
+        false => seen.ahead_bytes,
+    };
+    let is_part = |bytes: &u64| *bytes > 0 && (*bytes as f64) < USUAL * file_bytes as f64;
+    bytes.filter(is_part).filter(|_| populates(recorded))
 }
 
 /// The name of the arm that does what a program was seen to do to a file, by its mappings or by its calls.
@@ -389,12 +395,19 @@ mod tests {
             access
         };
         let populated = arm("mmap+map-populate");
-        let part = |access: &Access| populated_part(&populated, access, 64 << 20);
+        let part = |access: &Access| part_ahead(&populated, access, 64 << 20);
         assert_eq!([part(&mapped(2 << 20, true)), part(&mapped(64 << 20, true))], [Some(2 << 20), None]);
         let mut advised = mapped(64 << 20, false);
         advised.count_under("madvise(MADV_POPULATE_READ)", 4 << 20);
         assert_eq!(part(&advised), Some(4 << 20));
-        assert_eq!(populated_part(&arm("mmap"), &advised, 64 << 20), None, "nothing is populated in its replay");
+        assert_eq!(part_ahead(&arm("mmap"), &advised, 64 << 20), None, "nothing is populated in its replay");
+        advised.count_under("madvise(MADV_WILLNEED)", 3 << 20);
+        assert_eq!(part(&advised), Some(4 << 20), "it may be the same part");
+
+        let called = |bytes: u64| Access { ahead_bytes: Some(bytes), ..Access::default() };
+        let part = |bytes| part_ahead(&arm("pread+willneed"), &called(bytes), 64 << 20);
+        assert_eq!([0, 2 << 20, 64 << 20].map(part), [None, Some(2 << 20), None]);
+        assert_eq!(part_ahead(&arm("pread"), &called(2 << 20), 64 << 20), None, "nothing is brought in by its replay");
     }
 
     #[test]

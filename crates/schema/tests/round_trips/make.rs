@@ -316,7 +316,7 @@ makes! {
             expired, incomplete, remarks,
         }
         FileAccess { path, named, access }
-        Access { opens, opens_for_writing, opens_direct, calls, mappings, hints, under }
+        Access { opens, opens_for_writing, opens_direct, calls, mappings, hints, under, ahead_bytes }
         Calls { count, asked_bytes, bytes, sequential, unplaced, sizes }
         MappingCount { shared, writable, executable, populate, count, bytes }
         MechanismFinding { arm, cells, says, access, versus }

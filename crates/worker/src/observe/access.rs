@@ -69,6 +69,10 @@ pub(super) enum Mark {
         under: Under,
         bytes: u64,
     },
+    /// Calls have asked for so many of its bytes in advance, beside those that they had asked for before.
+    AskedAhead {
+        bytes: u64,
+    },
     FailedRead,
     /// A page of it came into a page table together with one that was touched, so that touches of it there are not seen.
     TouchedUnseen,

@@ -153,6 +153,7 @@ impl Sink for Counts {
             }
             Mark::Reached { under: Under::Direct, bytes } => access.count_under(observation::Access::DIRECT, bytes),
             Mark::Reached { under: Under::Advice(advice), bytes } => access.count_under(&advice.to_string(), bytes),
+            Mark::AskedAhead { bytes } => access.count_ahead(bytes),
             Mark::FailedRead | Mark::TouchedUnseen => {}
         }
     }

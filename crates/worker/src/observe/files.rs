@@ -167,17 +167,24 @@ impl Files {
         self.seen[file.0].bytes
     }
 
-    /// posix_fadvise(2), or readahead(2), of these bytes; none are all up to the end.
-    pub(super) fn advise(&mut self, open: OpenId, advice: Advice, span: Span) {
+    /// posix_fadvise(2), or readahead(2), of these bytes; none are all up to the end. How many of the file's are asked for in
+    /// advance that were not before.
+    pub(super) fn advise(&mut self, open: OpenId, advice: Advice, span: Span) -> Option<u64> {
         let open = &mut self.open[open.0];
         if advice.is_about_order() {
             open.advice = Some(advice);
+            None
         } else if advice.brings_in() {
             let bytes = if span.bytes == 0 { u64::MAX } else { span.bytes };
-            let ahead = &mut self.seen[open.file.0].ahead;
+            let Seen { ahead, bytes: of_file, .. } = &mut self.seen[open.file.0];
             let (from, to) = (span.offset, span.offset.saturating_add(bytes));
             let (from, to) = ahead.map_or((from, to), |(_, it)| (it.offset.min(from), it.end().max(to)));
+            let within = |from: u64, to: u64| to.min(*of_file).saturating_sub(from);
+            let before = ahead.map_or(0, |(_, it)| within(it.offset, it.end()));
             *ahead = Some((advice, Span { offset: from, bytes: to - from }));
+            Some(within(from, to) - before)
+        } else {
+            None
         }
     }
 

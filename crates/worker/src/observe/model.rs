@@ -491,8 +491,10 @@ impl<S: Sink> Model<S> {
 
     fn advise(&mut self, open: Option<OpenId>, advice: Advice, [_, offset, bytes, ..]: &[u64; 6]) {
         if let Some(open) = open {
-            self.sink.mark(self.files.of(open).file, Mark::Advised(advice));
-            self.files.advise(open, advice, Span { offset: *offset, bytes: *bytes });
+            let file = self.files.of(open).file;
+            self.sink.mark(file, Mark::Advised(advice));
+            let ahead = self.files.advise(open, advice, Span { offset: *offset, bytes: *bytes });
+            ahead.into_iter().for_each(|bytes| self.sink.mark(file, Mark::AskedAhead { bytes }));
         }
     }
 

@@ -383,6 +383,22 @@ impl Sink for Kept {
 }
 
 #[test]
+fn what_calls_ask_for_in_advance_is_counted_once_and_ends_with_the_file() {
+    let asked = |calls: &[(&'static str, [u64; 4])]| {
+        let mut model = TestModel::new();
+        model.open(10, 3, 7);
+        calls.iter().for_each(|(name, arguments)| model.call(10, name, arguments, 0));
+        model.named().ahead_bytes
+    };
+    assert_eq!(asked(&[("posix_fadvise", [3, 0, 0, 1])]), None, "it brings nothing in");
+    assert_eq!(asked(&[("readahead", [3, 100, 200, 0])]), Some(200));
+    assert_eq!(asked(&[("readahead", [3, 100, 200, 0]), ("posix_fadvise", [3, 200, 200, 3])]), Some(300));
+    // No length: up to the end.
+    assert_eq!(asked(&[("posix_fadvise", [3, 900, 0, 3]), ("readahead", [3, 950, 5000, 0])]), Some(100));
+    assert_eq!(asked(&[("posix_fadvise", [3, 2000, u64::MAX, 3])]), Some(0), "beyond the end");
+}
+
+#[test]
 fn every_access_is_handed_out_with_its_file_its_place_and_its_way() {
     let mut model = TestModel::to(Kept::default());
     model.open(10, 3, 8);
