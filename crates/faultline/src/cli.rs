@@ -253,7 +253,7 @@ pub struct AbArgs {
 #[derive(Args)]
 pub struct AdviseArgs {
     /// The file that --trace is of, or a folder with its files
-    #[arg(value_name = "FILE", requires = "trace")]
+    #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Cache state of the file when the command starts: cold, cached, as-found (as it was when the command was recorded); all are
     /// checked against cached, which is measured too
@@ -271,7 +271,7 @@ pub struct AdviseArgs {
     #[arg(long)]
     pub once: bool,
     /// Take the accesses of this trace instead of recording the command
-    #[arg(long, value_name = "TRACE", requires = "file", conflicts_with = "save_trace")]
+    #[arg(long, value_name = "TRACE", conflicts_with = "save_trace")]
     pub trace: Option<PathBuf>,
     /// Keep the trace that is recorded
     #[arg(long, value_name = "TRACE")]

@@ -300,6 +300,7 @@ fn what_cannot_be_asked_is_refused_before_anything_runs() {
         assert!(fs::metadata(&marker).is_err());
     };
     refused(&["--trace", &trace], &["FILE"]);
+    refused(&[&file], &["belongs to --trace"]);
     refused(&["--state=limited"], &["cold, cached or as-found"]);
     refused(&["--trace", &file, &file], &["no trace of faultline"]);
     refused(&["--save-trace", "-"], &["--save-trace"]);

@@ -68,11 +68,17 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
         }
         output::check(&[("save-trace", Some(path))], args.output.force)?;
     }
-    if args.trace.is_some() != args.file.is_some() {
-        return Err(UsageError(
-            "--trace needs the file that it is of before the command: --trace T FILE -- CMD".into(),
-        )
-        .into());
+    let mistake = match (&args.trace, &args.file) {
+        (Some(_), None) => Some("--trace needs the file that it is of before the command: --trace T FILE -- CMD".to_string()),
+        (None, Some(file)) => Some(format!(
+            "{} before the command belongs to --trace; without a trace the command is recorded, and the files that matter to it \
+             are found: faultline advise -- CMD",
+            file.display()
+        )),
+        _ => None,
+    };
+    if let Some(mistake) = mistake {
+        return Err(UsageError(mistake).into());
     }
     if !args.state.contains(&State::Cached) && args.fill != [Fill::Sequential] {
         return Err(
