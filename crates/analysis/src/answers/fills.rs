@@ -31,8 +31,13 @@ pub(crate) fn all(
         return Vec::new();
     }
     let with_rows = |fill: &Fill| {
-        let of_fill = |it: &&Comparison| it.condition.fill() == Some(*fill);
-        let made = comparisons.iter().filter(of_fill).find_map(|it| made_for(record, &it.condition))?;
+        // For what writes the file is made anew, and a part of it: what is read was filled otherwise.
+        let (writing, reading): (Vec<_>, Vec<_>) = comparisons
+            .iter()
+            .map(|it| &it.condition)
+            .filter(|it| it.fill() == Some(*fill))
+            .partition(|it| it.workload.writes());
+        let made = reading.into_iter().chain(writing).find_map(|it| made_for(record, it))?;
         Some((*fill, made, rows(*fill, cells, comparisons)))
     };
     let rows: Vec<(Fill, &FilledRange, Vec<FilledComparison>)> = fills.iter().filter_map(with_rows).collect();
@@ -40,7 +45,7 @@ pub(crate) fn all(
         // A copy is another file, and what was found cannot be made.
         let others =
             rows.iter().filter(|(other, ..)| other != fill && other.copied_by().is_none() && *other != Fill::Found);
-        let judged = others.flat_map(|(other, made, others)| refills(cells, own, (*other, made), others, least));
+        let judged = others.flat_map(|(other, _, others)| refills(record, cells, own, (*other, others), least));
         let (refills, not_judged): (Vec<_>, Vec<_>) = judged.partition(Result::is_ok);
         FillFinding {
             fill: *fill,
@@ -112,10 +117,10 @@ fn system_ns_per_fault(cell: &CellFinding) -> Option<f64> {
 /// unequal work say nothing of that, and less than `least` times as fast, by the whole interval, is no saving: the passes
 /// after two fills were not taken side by side.
 fn refills(
+    record: &Record,
     cells: &[CellFinding],
     now: &[FilledComparison],
-    (fill, made): (Fill, &FilledRange),
-    then: &[FilledComparison],
+    (fill, then): (Fill, &[FilledComparison]),
     least: f64,
 ) -> Vec<Result<Refill, Box<UnjudgedRefill>>> {
     let fastest = |of: &dyn Fn(&CellFinding) -> bool| {
@@ -144,6 +149,7 @@ fn refills(
         let of = |them: &FilledComparison| {
             fastest(&|it| it.id.condition == them.id.condition && [&them.baseline, &them.arm].contains(&&it.arm.name))
         };
+        let made = made_for(record, &then.condition)?;
         let ((now_arm, now_ns, now_passes), (arm, then_ns, then_passes)) = (of(now)?, of(then)?);
         let faster = ratio_of_medians(now_ns, then_ns).filter(|_| now_passes.min(then_passes) >= LEAST_PAIRS)?;
         (faster.ci_low > least).then(|| {

@@ -11,28 +11,30 @@ use crate::support::{Lab, random};
 /// Random reads of 64 B under a fill: what a read takes with pread and with a mapping, in nanoseconds.
 fn lab(fills: &[(Fill, f64, f64)]) -> Lab {
     let mut lab = Lab::new();
-    for &(fill, pread_ns, mmap_ns) in fills {
-        let mut condition = random("64 B", State::Cached);
-        condition.fill = Some(fill);
-        let index = lab.condition(condition);
-        let cells = [lab.cell(index, "pread"), lab.cell(index, "mmap")];
-        lab.measure(cells[0], 10, pread_ns, |_, pass| {
-            pass.reads("minor_faults", 0.0);
-        });
-        lab.measure(cells[1], 10, mmap_ns, |_, pass| {
-            pass.reads("minor_faults", 1000.0);
-        });
-        lab.record.fills.push(FilledRange {
-            range: Span { offset: 0, bytes: 64 << 20 },
-            fill: Some(fill),
-            method: String::new(),
-            elapsed_ns: 1_000_000_000,
-            folio_orders: Reading::unavailable("not root"),
-            pages_per_fault: Some(16.0),
-            looked_again: None,
-        });
-    }
+    fills.iter().for_each(|&(fill, pread_ns, mmap_ns)| read(&mut lab, fill, pread_ns, mmap_ns));
     lab
+}
+
+fn read(lab: &mut Lab, fill: Fill, pread_ns: f64, mmap_ns: f64) {
+    let mut condition = random("64 B", State::Cached);
+    condition.fill = Some(fill);
+    let index = lab.condition(condition);
+    let cells = [lab.cell(index, "pread"), lab.cell(index, "mmap")];
+    lab.measure(cells[0], 10, pread_ns, |_, pass| {
+        pass.reads("minor_faults", 0.0);
+    });
+    lab.measure(cells[1], 10, mmap_ns, |_, pass| {
+        pass.reads("minor_faults", 1000.0);
+    });
+    lab.record.fills.push(FilledRange {
+        range: Span { offset: 0, bytes: 64 << 20 },
+        fill: Some(fill),
+        method: String::new(),
+        elapsed_ns: 1_000_000_000,
+        folio_orders: Reading::unavailable("not root"),
+        pages_per_fault: Some(16.0),
+        looked_again: None,
+    });
 }
 
 #[test]
@@ -213,6 +215,41 @@ fn the_file_as_it_was_written_later_is_not_what_was_read_before() {
             condition.workload = Workload::OverwriteRandom;
         }
         assert_eq!(pages_per_fault(&lab), Some(512.0), "{bytes}");
+    }
+}
+
+#[test]
+fn what_filling_anew_takes_is_of_what_is_read_and_not_of_what_is_written_beside_it() {
+    let write = |lab: &mut Lab| {
+        let mut condition = random("64 B", State::Cached);
+        (condition.fill, condition.workload) = (Some(Fill::Sequential), Workload::OverwriteRandom);
+        condition.range.bytes = 1 << 20;
+        let index = lab.condition(condition);
+        let cells = [lab.cell(index, "pwrite"), lab.cell(index, "mmap")];
+        cells.into_iter().for_each(|it| lab.measure(it, 10, 700.0, |_, _| {}));
+    };
+    for writes_first in [false, true] {
+        let mut lab = Lab::new();
+        if writes_first {
+            write(&mut lab);
+        }
+        read(&mut lab, Fill::Random, 500.0, 1500.0);
+        read(&mut lab, Fill::Sequential, 500.0, 100.0);
+        if !writes_first {
+            write(&mut lab);
+        }
+        // What writes comes last.
+        let made_anew = FilledRange {
+            range: Span { offset: 0, bytes: 1 << 20 },
+            elapsed_ns: 10_000_000,
+            pages_per_fault: Some(1.0),
+            ..lab.record.fills[1].clone()
+        };
+        lab.record.fills.push(made_anew);
+        let findings = lab.analyze();
+        let [sequential, random] = &findings.fills[..] else { panic!("{:?}", findings.fills) };
+        assert_eq!((sequential.range_bytes, sequential.pages_per_fault), (64 << 20, Some(16.0)));
+        assert_eq!(random.refill.as_ref().unwrap().elapsed_ns, 1_000_000_000);
     }
 }
 
