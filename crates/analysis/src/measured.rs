@@ -14,7 +14,10 @@ use schema::{
     runtime::JVM,
 };
 
-use crate::stats::{self, SortedValues};
+use crate::{
+    compare::throttle,
+    stats::{self, SortedValues},
+};
 
 /// The kernel splits user and system time by sampling at every tick: 250 a second on most kernels, for records that do
 /// not say how often.
@@ -381,22 +384,24 @@ impl<'a> Cell<'a> {
     /// The share of the device's measured ceiling that cold passes reached; `None` where nothing came from the device
     /// or the ceiling was measured with another kind of request.
     pub(crate) fn ceiling_share(&self, run: &Run) -> Option<f64> {
-        self.reached_of_ceiling(run).filter(|_| self.exceeding(run).is_none())
+        self.reached_of_ceiling(run).filter(|_| self.why_no_ceiling(run).is_none())
     }
 
-    /// Why there is no share of a ceiling that other reads showed to be none.
-    pub(crate) fn why_low_ceiling(&self, run: &Run) -> Option<Unseen> {
+    /// Why there is no share of a ceiling: other reads showed it to be none, or a throttle let more through than it allows.
+    pub(crate) fn why_no_ceiling(&self, run: &Run) -> Option<Reason> {
         self.reached_of_ceiling(run)?;
+        if self.own.storage.is_some() {
+            return throttle::held_to(run, [self; 2], [throttle::rate(run, self), None]).map(|it| it.1);
+        }
         let exceeds = self.exceeding(run)?;
         let arm = run.name(exceeds.arm()).to_string();
-        Some(Unseen::LowCeiling { arm, label: run.label(exceeds.id.cell) })
+        Some(Unseen::LowCeiling { arm, label: run.label(exceeds.id.cell) }.into())
     }
 
     /// Itself, or another cell that did more than the ceiling of its reads.
     fn exceeding<'r>(&'r self, run: &'r Run<'a>) -> Option<&'r Cell<'a>> {
         let own = run.above_ceiling().contains_key(&self.id.cell).then_some(self);
-        let found = own.or_else(|| Some(run.low_ceiling(self.own.workload)?.1));
-        found.filter(|_| self.own.storage.is_none())
+        own.or_else(|| Some(run.low_ceiling(self.own.workload)?.1))
     }
 
     fn reached_of_ceiling(&self, run: &Run) -> Option<f64> {
@@ -416,7 +421,7 @@ impl<'a> Cell<'a> {
 
     /// As `ceiling_share`, of one of its passes.
     pub(crate) fn ceiling_share_of(&self, run: &Run, pass: &Pass) -> Option<f64> {
-        self.pass_of_ceiling(run, pass).filter(|_| self.exceeding(run).is_none())
+        self.pass_of_ceiling(run, pass).filter(|_| self.why_no_ceiling(run).is_none())
     }
 
     fn pass_of_ceiling(&self, run: &Run, pass: &Pass) -> Option<f64> {

@@ -302,8 +302,8 @@ fn missing(run: &Run, metric: Metric, cells: &[&Cell]) -> MetricResult {
         return MetricResult::unseen(metric, Unseen::PagesNotCounted);
     }
     if metric == Metric::CeilingShare {
-        let low = cells.iter().find_map(|cell| cell.why_low_ceiling(run));
-        return MetricResult::unseen(metric, low.unwrap_or(Unseen::NoCeiling));
+        let why = cells.iter().find_map(|cell| cell.why_no_ceiling(run));
+        return MetricResult::unseen(metric, why.unwrap_or_else(|| Unseen::NoCeiling.into()));
     }
     if metric.is_of_beats() {
         return MetricResult::unseen(metric, Unseen::FewBeats);

@@ -1022,6 +1022,12 @@ fn what_a_throttle_let_through_free_decides_no_claim() {
     open(claim(&between("4 MB", "40 MB"), [[1.0, 1.7], [1.0, 0.125]]));
     let absolute = "metric = \"time\"\nexpect = { at-most = 900000 }\nwhere = { read_bps = [\"4 MB\"] }";
     open(claim(absolute, [[1.0, 1.7], [1.0, 1.0]]));
+    let share = "metric = \"ceiling-share\"\nexpect = { at-least = 0.5 }\nwhere = { read_bps = [\"4 MB\"] }";
+    assert_eq!(claim(share, [[1.0, 1.0], [1.0, 1.0]]).verdict, ClaimVerdict::Holds);
+    let free = claim(share, [[1.0, 7.9], [1.0, 1.0]]);
+    assert_ne!(free.verdict, ClaimVerdict::Holds);
+    let why = report::words::reasons(&free.reasons).unwrap_or_default();
+    assert!(why.contains("comes free"), "{why}");
 }
 
 #[test]

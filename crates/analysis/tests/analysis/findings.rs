@@ -389,6 +389,8 @@ fn a_throttled_cell_is_held_against_its_throttle_and_not_against_the_device() {
     // A throttle above the device's 2 GB/s decides nothing.
     let idle = throttled(9_000_000_000).analyze();
     assert!((idle.cells[0].ceiling_share.unwrap() - 0.5).abs() < 0.01);
+    // Of what came free nothing is a share.
+    assert_eq!(throttled(800_000_000).analyze().cells[0].ceiling_share, None);
 }
 
 #[test]

@@ -73,7 +73,8 @@ impl Descriptors {
     /// Another process has a copy of the descriptors of its parent, with the same positions.
     fn copied(&mut self, thread: u64, to: u64) {
         let (owner, child) = (self.owner(thread), self.owner(to));
-        let inherited: Vec<_> = self.open.iter().filter(|(it, _)| it.0 == owner).map(|(it, at)| (it.1, at.clone())).collect();
+        let inherited: Vec<_> =
+            self.open.iter().filter(|(it, _)| it.0 == owner).map(|(it, at)| (it.1, at.clone())).collect();
         for (number, opened) in inherited {
             // Not what it has opened before its parent's call returned.
             self.open.entry((child, number)).or_insert(opened);

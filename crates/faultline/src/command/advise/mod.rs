@@ -69,7 +69,9 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
         output::check(&[("save-trace", Some(path))], args.output.force)?;
     }
     let mistake = match (&args.trace, &args.file) {
-        (Some(_), None) => Some("--trace needs the file that it is of before the command: --trace T FILE -- CMD".to_string()),
+        (Some(_), None) => {
+            Some("--trace needs the file that it is of before the command: --trace T FILE -- CMD".to_string())
+        }
         (None, Some(file)) => Some(format!(
             "{} before the command belongs to --trace; without a trace the command is recorded, and the files that matter to it \
              are found: faultline advise -- CMD",
