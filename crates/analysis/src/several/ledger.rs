@@ -7,7 +7,7 @@
 use schema::{
     Experiment, Record,
     claims::{Later, LaterRun, Ledger, LedgerEntry},
-    experiment::Claim,
+    experiment::{Claim, Competitor},
     findings::{CellFinding, ClaimFinding, ClaimMeasured, ClaimVerdict},
     machine::MadeOn,
 };
@@ -59,7 +59,16 @@ struct Asked {
     title: String,
     /// As the run had it.
     claim: Claim,
+    /// What it calls its arms, which another version of the file may define otherwise.
+    arms: [Option<Competitor>; 2],
     of: Of,
+}
+
+impl Asked {
+    fn has_the_arms_of(&self, other: &Asked) -> bool {
+        let mut both = self.arms.iter().zip(&other.arms);
+        both.all(|(a, b)| a.as_ref().zip(b.as_ref()).is_none_or(|(a, b)| a.does_as(b)))
+    }
 }
 
 /// Whose claim it is.
@@ -119,7 +128,9 @@ impl Claims {
             Some(_) => Of::ChangedStudy,
             None => Of::Experiment,
         };
-        Asked { study: experiment.name.clone(), title: experiment.title.clone(), claim: claim.clone(), of }
+        let (study, title) = (experiment.name.clone(), experiment.title.clone());
+        let arms = experiment.claimed(claim).map(Option::<&Competitor>::cloned);
+        Asked { study, title, claim: claim.clone(), arms, of }
     }
 
     /// Whether a run asks a claim under all that its study asks it under. Older records do not say what was left out;
@@ -218,11 +229,12 @@ impl Claims {
 }
 
 /// Whether two runs have the same claim. Two files of experiments may have one name, and claims of one id and wording:
-/// their titles, and what they ask, distinguish them. What the runs measured does not, because options change that. What
+/// their titles, what they ask, and what they call their arms distinguish them. What the runs measured does not, because options change that. What
 /// asks the same as a study that is built in is of that study, however it was worded; a changed copy of it is not.
 fn is_same(one: &Asked, other: &Asked) -> bool {
     (&one.study, &one.claim.id, one.of) == (&other.study, &other.claim.id, other.of)
-        && (one.of == Of::Study || (&one.title, &one.claim) == (&other.title, &other.claim))
+        && (one.of == Of::Study
+            || (&one.title, &one.claim) == (&other.title, &other.claim) && one.has_the_arms_of(other))
 }
 
 /// What a part that decided something says of a whole: by the conditions that both have, each for itself.

@@ -29,7 +29,11 @@ expect = "lower"
 
 /// A run that began on this day; so many rounds, `read` at 10,000 ns and `mmap` at this.
 fn run(day: u32, rounds: u32, mmap: f64) -> Record {
-    let mut lab = Lab::of_experiment(EXPERIMENT);
+    run_of_text(EXPERIMENT, day, rounds, mmap)
+}
+
+fn run_of_text(text: &str, day: u32, rounds: u32, mmap: f64) -> Record {
+    let mut lab = Lab::of_experiment(text);
     (lab.record.id, lab.record.started) = (day.to_string(), format!("2026-11-{day:02}T00:00:00Z"));
     lab.measure(0, rounds, 10_000.0, |_, pass| pass.ns_per_op = 10_000.0);
     lab.measure(1, rounds, mmap, |_, pass| pass.ns_per_op = mmap);
@@ -409,6 +413,20 @@ fn claims_of_one_id_and_wording_that_ask_something_else_are_two() {
         }
     }
     check(&[first(), of(2, 20_000.0, &|_| {})], Reversed, 2, None);
+}
+
+#[test]
+fn a_claim_about_a_name_that_is_given_to_another_arm_is_another_claim() {
+    let of = |day: u32, mmap: f64, method: &str| {
+        let arms = format!("title = \"Duel\"\n[arms]\nours = {{ method = \"{method}\" }}\n");
+        let text = EXPERIMENT.replace("\"mmap\"", "\"ours\"").replace("title = \"Duel\"\nsource = \"a test\"\n", &arms);
+        run_of_text(&text, day, 10, mmap)
+    };
+    let first = of(1, 5_000.0, "mmap");
+    let entries = ledger(&[first.clone(), of(2, 20_000.0, "pread")]).entries;
+    let found: Vec<(&str, ClaimVerdict)> = entries.iter().map(|it| (it.run.as_str(), it.claim.verdict)).collect();
+    assert_eq!(found, [("1", Holds), ("2", Reversed)]);
+    check(&[first, of(2, 20_000.0, "mmap")], Reversed, 2, None);
 }
 
 #[test]

@@ -155,6 +155,11 @@ impl Experiment {
         same.map(|it| it.arm.name.as_str())
     }
 
+    /// What a claim calls its two arms; nothing where options left them out.
+    pub fn claimed(&self, claim: &Claim) -> [Option<&Competitor>; 2] {
+        [&claim.arm, &claim.than].map(|it| it.as_deref().and_then(|it| self.competitor(it)))
+    }
+
     /// What the experiment calls so where it was written down: an option that names arms says nothing of what they are called
     /// there.
     fn competitor(&self, written: &str) -> Option<&Competitor> {
