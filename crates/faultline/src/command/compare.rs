@@ -94,7 +94,7 @@ fn of_two_subjects(first: &[Analyzed], together: &[&Vec<Analyzed>]) -> Vec<Strin
     }
     let within = first[1..].iter().map(|it| analysis::across(first[0], *it)).filter(|it| !it.cells.is_empty());
     let on_both = |(record, _): &Analyzed| {
-        let again = together.iter().flat_map(|it| it.iter()).any(|(other, _)| other == record);
+        let again = together.iter().flat_map(|it| it.iter()).any(|(other, _)| other.id == record.id);
         again.then(|| format!("both sides have the run {}", record.id))
     };
     within
@@ -104,13 +104,14 @@ fn of_two_subjects(first: &[Analyzed], together: &[&Vec<Analyzed>]) -> Vec<Strin
         .collect()
 }
 
-/// The runs of one side: one, or several with commas between them. No run counts twice.
+/// The runs of one side: one, or several with commas between them. No run counts twice, as a copy of it from before it ended
+/// would.
 fn load(store: &history::Store, side: &str) -> Result<Vec<(Record, Findings)>> {
     let names: Vec<&str> = if Path::new(side).is_file() { vec![side] } else { side.split(',').collect() };
     let mut runs: Vec<(Record, Findings)> = Vec::new();
     for which in names {
         let record = store.load(which)?;
-        if runs.iter().any(|(other, _)| *other == record) {
+        if runs.iter().any(|(other, _)| other.id == record.id) {
             return Err(UsageError(format!("{side:?} names the run {} twice", record.id)).into());
         }
         let findings = analysis::analyze(&record);
