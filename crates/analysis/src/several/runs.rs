@@ -42,7 +42,7 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunC
     if cells.is_empty() {
         not_comparable.push(NotComparable::NoSharedCell);
     }
-    if first.0 == second.0 {
+    if first.0.id == second.0.id {
         not_comparable.push(NotComparable::OneRun { run: first.0.id.clone() });
     }
     RunComparison {

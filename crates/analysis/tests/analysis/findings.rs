@@ -950,6 +950,33 @@ fn sizes_that_cannot_be_compared_are_left_out_of_a_curve() {
     );
 }
 
+#[test]
+fn what_bounds_nothing_is_no_point_of_a_curve() {
+    let crossovers = |of_16_kib: [f64; 2]| {
+        let mut lab = Lab::new();
+        for (size, [pread, direct]) in [("4 KiB", [0.5, 0.25]), ("16 KiB", of_16_kib), ("64 KiB", [0.5, 1.0])] {
+            let mut condition = random(size, State::Cold);
+            (condition.ops, condition.storage) = (200, Some(READS));
+            let condition = lab.condition(condition);
+            for (arm, share) in [("pread", pread), ("direct", direct)] {
+                let (cell, bytes) =
+                    (lab.cell(condition, arm), 200.0 * lab.record.conditions[condition].block_bytes as f64);
+                lab.measure(cell, 10, 1e6 / share, |_, pass| {
+                    pass.reads("device_read_bytes", bytes);
+                });
+            }
+        }
+        lab.analyze().crossovers.iter().map(words::crossover).collect::<String>()
+    };
+    assert_eq!(
+        crossovers([0.5, 0.25]),
+        "pread is faster up to 16 KiB, direct from 64 KiB; they cross near 32 KiB [32 KiB, 32 KiB]"
+    );
+    // At 16 KiB, a throttle let more through.
+    let of_two = "pread is faster up to 4 KiB, direct from 64 KiB; they cross near 16 KiB [16 KiB, 16 KiB]";
+    assert_eq!(crossovers([1.0, 1.7]), of_two);
+}
+
 // --- The map --------------------------------------------------------------------------------------------------------
 
 #[test]

@@ -53,6 +53,7 @@ fn a_cell_that_found_other_bytes_or_consumed_less_of_a_block_is_not_the_same_cel
     // What is consumed of a block does not depend on how many there are in a pass, as the bytes that are found do.
     let smaller = |record: &Record, percent: u64| {
         let mut record = record.clone();
+        record.id.push_str("-smaller");
         record.conditions[0].range.bytes /= 2;
         record.conditions[0].ops /= 2;
         for sample in &mut record.samples {
