@@ -207,7 +207,9 @@ impl Where {
             && has(&self.aligned, &condition.aligned)
             && has(&self.durability, &condition.durability)
             && (self.fill.is_empty() || condition.fill().is_some_and(|it| self.fill.contains(&it)))
-            && has(&self.ops, &compare.and_then(|it| it.size_asked(condition).ops).unwrap_or(condition.ops))
+            && (self.ops.is_empty()
+                || compare
+                    .map_or_else(|| self.ops.contains(&condition.ops), |it| it.asks_for_any(&self.ops, condition)))
             && has(&self.beside, &condition.beside)
     }
 

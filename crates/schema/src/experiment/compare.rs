@@ -352,14 +352,28 @@ impl Compare {
 
     /// The size of a pass under one of its conditions, as far as it was written down: a part of the question.
     pub fn size_asked(&self, condition: &Condition) -> SizeAsked {
-        let made = |asked: u64| {
-            let whole = condition.covered_ops(asked);
-            if self.range.is_none() { condition.dense_ops(whole) } else { whole }
-        };
-        let mut fits = self.ops.iter().copied().filter(|&it| made(it) == condition.ops);
+        let fits = || self.ops_made_into(condition);
         // A scan's range is as long as what it reads, so that more may have been asked for than it has.
-        let asked = fits.clone().find(|it| *it == condition.ops).or_else(|| fits.next());
+        let asked = fits().find(|it| *it == condition.ops).or_else(|| fits().next());
         SizeAsked { range: self.range, ops: asked.or(Some(condition.ops).filter(|_| !self.ops.is_empty())) }
+    }
+
+    /// The numbers of reads that were written down and that a condition stands for: of a scan, several may be more than there
+    /// is.
+    fn ops_made_into(&self, condition: &Condition) -> impl Iterator<Item = u64> {
+        self.ops.iter().copied().filter(|&asked| {
+            let whole = condition.covered_ops(asked);
+            condition.ops == if self.range.is_none() { condition.dense_ops(whole) } else { whole }
+        })
+    }
+
+    /// Whether one of its conditions is under one of these numbers of reads.
+    pub(super) fn asks_for_any(&self, ops: &[u64], condition: &Condition) -> bool {
+        let mut made = self.ops_made_into(condition).peekable();
+        match made.peek() {
+            Some(_) => made.any(|it| ops.contains(&it)),
+            None => ops.contains(&condition.ops),
+        }
     }
 
     /// The same of one of its arms, which may have a size of its own.
@@ -598,6 +612,11 @@ mod tests {
         // The window has fewer blocks than were asked for.
         assert_eq!(asked(&made(Workload::Scan, 16 << 20, 4096)), Some(30_000));
         assert_eq!(asked(&made(Workload::Scan, 100 * 4096, 100)), Some(100));
+        // A condition stands for all that were asked for and come to it.
+        let more_than_there_is = compare("[1024, 4096, 7]", "");
+        let scan = Condition { file_bytes: 4 << 20, ..made(Workload::Scan, 4 << 20, 1024) };
+        let asked = [1024, 4096, 7].map(|ops| more_than_there_is.asks_for_any(&[ops], &scan));
+        assert_eq!(asked, [true, true, false]);
         let of_range = compare("30000", "range = { share = 0.5 }");
         assert_eq!(of_range.size_asked(&made(Workload::Random, 1 << 29, 30_000)).ops, Some(30_000));
         // An arm may be asked for something else.
