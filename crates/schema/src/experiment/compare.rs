@@ -369,7 +369,11 @@ impl Compare {
 
     /// Whether one of its conditions is under one of these numbers of reads.
     pub(super) fn asks_for_any(&self, ops: &[u64], condition: &Condition) -> bool {
-        let mut made = self.ops_made_into(condition).peekable();
+        // A scan's range is as long as what it reads: of one that is not of all blocks, another condition may stand for more.
+        let is_of_all = condition.ops >= condition.file_bytes.div_ceil(condition.block_bytes.max(1));
+        let is_written = self.ops_made_into(condition).any(|it| it == condition.ops);
+        let mut made =
+            self.ops_made_into(condition).filter(|it| is_of_all || !is_written || *it == condition.ops).peekable();
         match made.peek() {
             Some(_) => made.any(|it| ops.contains(&it)),
             None => ops.contains(&condition.ops),
@@ -617,6 +621,9 @@ mod tests {
         let scan = Condition { file_bytes: 4 << 20, ..made(Workload::Scan, 4 << 20, 1024) };
         let asked = [1024, 4096, 7].map(|ops| more_than_there_is.asks_for_any(&[ops], &scan));
         assert_eq!(asked, [true, true, false]);
+        let of_a_part = Condition { range: Span { offset: 0, bytes: 7 * 4096 }, ops: 7, ..scan };
+        let asked = [1024, 4096, 7].map(|ops| more_than_there_is.asks_for_any(&[ops], &of_a_part));
+        assert_eq!(asked, [false, false, true]);
         let of_range = compare("30000", "range = { share = 0.5 }");
         assert_eq!(of_range.size_asked(&made(Workload::Random, 1 << 29, 30_000)).ops, Some(30_000));
         // An arm may be asked for something else.
