@@ -315,7 +315,9 @@ impl<'a> Question<'a> {
             None => (verdict, why),
         };
         // What the comparison of the two leaves open, because the same arm measured twice differs by as much, no claim
-        // decides.
+        // decides. A share of a ceiling is of their times, too.
+        let by_share = here.than.filter(|_| self.claim.metric == Metric::CeilingShare);
+        let described = described.or_else(|| by_share.map(|than| compare(run, than, here.arm)));
         let (verdict, why) = match described.filter(|it| it.verdict == Verdict::Undecided && DECIDED.contains(&verdict))
         {
             Some(described) => (ClaimVerdict::Undecided, described.reason),

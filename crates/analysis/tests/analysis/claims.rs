@@ -1470,6 +1470,26 @@ fn what_the_noise_floor_leaves_open_is_no_verdict_of_a_claim() {
 }
 
 #[test]
+fn two_shares_of_a_ceiling_differ_by_no_more_than_their_times() {
+    let claim = FASTER.replace("expect = \"lower\"", "metric = \"ceiling-share\"\nexpect = \"higher\"");
+    let of = |control_ns: f64| {
+        let from_device = |ns: f64| {
+            move |_: u32, pass: &mut Pass| {
+                pass.ns_per_op = ns;
+                pass.reads("device_read_bytes", 64.0 * MIB as f64);
+            }
+        };
+        let mut lab = duel(&claim, from_device(100_000.0), from_device(80_000.0));
+        lab.record.conditions[0].state = schema::State::Cold;
+        let control = lab.control(0, "read");
+        lab.measure(control, 10, 1.0, from_device(control_ns));
+        only(&lab).verdict
+    };
+    assert_eq!(of(100_000.0), ClaimVerdict::Holds);
+    assert_eq!(of(140_000.0), ClaimVerdict::Undecided);
+}
+
+#[test]
 fn an_arm_that_reads_by_calls_has_no_pages_per_fault() {
     let claim = |arm: &str| format!("arm = \"{arm}\"\nmetric = \"pages-per-fault\"\nexpect = {{ at-most = 1.5 }}");
     let few = |_: u32, pass: &mut Pass| {
