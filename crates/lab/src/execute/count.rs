@@ -18,8 +18,9 @@ impl Bench<'_> {
         let measured = |cell: usize, record: &Record| {
             record.samples.iter().any(|it| it.cell == cell && matches!(it.outcome, Outcome::Ok { .. }))
         };
-        let wrote = self.record.conditions.iter().any(|it| it.workload.writes());
-        if let Err(reason) = if wrote { writing::restore(self.target, self.record.seed) } else { Ok(()) } {
+        if let Err(reason) =
+            if has_written(&self.record) { writing::restore(self.target, self.record.seed) } else { Ok(()) }
+        {
             self.record.limits.push(format!("nothing was counted: {reason}"));
             return;
         }
@@ -80,6 +81,12 @@ impl Bench<'_> {
     }
 }
 
+/// Whether any pass was one that writes. Of a file of the user's such cells have none.
+fn has_written(record: &Record) -> bool {
+    let conditions = record.samples.iter().filter_map(|it| record.conditions.get(record.cells.get(it.cell)?.condition));
+    conditions.into_iter().any(|it| it.workload.writes())
+}
+
 /// What a counted pass of a cell is made under: its condition, and nothing beside it. Counters follow the worker's threads from
 /// before `prepare` until `done`, so a beat would be counted with the pass, and so would its deadlines after it. What the pass
 /// itself does is the same.
@@ -111,6 +118,19 @@ mod tests {
         let beside = Condition { beside: Beside::Beat, ..plain.clone() };
         assert_eq!(counted_under(beside), plain);
         assert_eq!(counted_under(plain.clone()), plain);
+    }
+
+    #[test]
+    fn a_file_was_written_where_a_cell_that_writes_has_passes() {
+        let mut record = planted::Planting::default().plant().record;
+        record.conditions.iter_mut().for_each(|it| it.workload = Workload::Scan);
+        assert!(!has_written(&record));
+        let writing = record.cells[0].condition;
+        record.conditions[writing].workload = Workload::Overwrite;
+        assert!(has_written(&record));
+        let cells = record.cells.clone();
+        record.samples.retain(|it| cells[it.cell].condition != writing);
+        assert!(!has_written(&record), "it was left out");
     }
 
     #[test]
