@@ -129,7 +129,11 @@ pub fn gate_checked(gate: &Gate) -> String {
         );
     }
     if gate.unsure > 0 {
-        let _ = write!(text, "; the interval of {} contains the limit", gate.unsure);
+        let _ = write!(
+            text,
+            "; of {} the interval contains the limit, or one arm measured twice differs by as much",
+            gate.unsure
+        );
     }
     if gate.other_sizes > 0 {
         let _ = write!(

@@ -68,7 +68,7 @@ pub struct Gate {
     /// Of those, cells that were judged by their time over several runs; the others against the baseline of their run.
     #[serde(default)]
     pub absolute: u32,
-    /// Of the checked, cells whose interval lies on both sides of the limit.
+    /// Of the checked, cells whose interval lies on both sides of the limit, or within what one arm measured twice differs by.
     pub unsure: u32,
     /// Of the checked, cells of which one side's passes are far larger than the other's, as the planner chose.
     #[serde(default, skip_serializing_if = "is_zero")]

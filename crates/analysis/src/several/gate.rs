@@ -123,6 +123,8 @@ struct CellOfRun {
     came_free: Option<Reason>,
     /// How many times its own limit it got.
     beyond: Option<(f64, Reason)>,
+    /// By how much one arm measured twice in its state differs.
+    noise: Option<f64>,
 }
 
 impl CellOfRun {
@@ -149,6 +151,10 @@ impl CellOfRun {
             size: cell.map(|it| PassSize::of(it.does())),
             came_free: comparison.and_then(throttle::reason_of_rounds).cloned(),
             beyond: cell.filter(|it| it.does().storage.is_some()).and_then(|it| throttle::beyond(record, it.id.cell)),
+            noise: cell.and_then(|cell| {
+                let of_state = findings.noise_floors.iter().find(|it| it.state == cell.does().state)?;
+                of_state.floor.half_width
+            }),
             // Of every cell: a baseline has no comparison of its own.
             too_small: cell.and_then(|cell| {
                 let both = [Some(cell.id.cell), comparison.map(|it| it.baseline_cell)];
@@ -221,8 +227,9 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
         Direction::Slower => (forbidden(speedup.ci_high), forbidden(speedup.ci_low)),
         Direction::Faster => (forbidden(speedup.ci_low), forbidden(speedup.ci_high)),
     };
-    // Only the whole interval beyond the limit is a breach: noise alone must not fail a build.
-    if least > limit {
+    // Only the whole interval beyond the limit is a breach, and beyond what one arm measured twice differs by: noise alone must
+    // not fail a build.
+    if least > limit.max(noise_of_two(before, after)) {
         let cause = BreachCause::Beyond { speedup, basis };
         let (run, arm, condition, label) = (run.clone(), arm.clone(), condition.clone(), label.clone());
         gate.breaches.push(Breach { id, run, arm, condition, label, cause });
@@ -231,6 +238,16 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
     }
     if gate.largest.as_ref().is_none_or(|it| forbidden(speedup.median) > forbidden(it.speedup.median)) {
         gate.largest = Some(Change { id, run, arm, condition, label, speedup, basis });
+    }
+}
+
+/// How many times as much two runs may differ by noise; the interval over several runs has what they differ by.
+fn noise_of_two(before: &[CellOfRun], after: &[CellOfRun]) -> f64 {
+    match (before, after) {
+        ([before], [after]) => {
+            [before, after].iter().filter_map(|it| it.noise).map(f64::ln_1p).fold(0.0, f64::hypot).exp()
+        }
+        _ => 1.0,
     }
 }
 

@@ -64,6 +64,29 @@ fn lacks(first: Presence, second: Presence) -> BreachCause {
 }
 
 #[test]
+fn what_one_arm_measured_twice_differs_by_is_no_breach() {
+    let breached = |control_ns: f64, runs: usize| {
+        let side = |mmap: f64| -> Vec<Record> {
+            let one = |nth: usize| {
+                let mut lab = run(&format!("{mmap} {nth}"), mmap);
+                let control = lab.control(0, "read");
+                lab.measure(control, 10, control_ns, |_, _| {});
+                lab.record
+            };
+            (0..runs).map(one).collect()
+        };
+        let (before, after) = (side(2000.0), side(2400.0));
+        let of_after: Vec<&Record> = after.iter().collect();
+        let gate = gate_of_sides("mmap slower 10%", &before.iter().collect::<Vec<_>>(), &[of_after]).unwrap();
+        (gate.is_breached(), gate.unsure)
+    };
+    assert_eq!(breached(1000.0, 1), (true, 0));
+    assert_eq!(breached(1300.0, 1), (false, 2));
+    // What runs differ by is known of several.
+    assert_eq!(breached(1300.0, 3), (true, 0));
+}
+
+#[test]
 fn a_kept_gate_says_how_many_cells_it_checked_and_which_changed_most() {
     let (before, mut after) = (run("first", 2000.0), run("second", 2000.0));
     lost(&mut after, SCAN_MMAP);
