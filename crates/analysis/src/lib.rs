@@ -7,6 +7,7 @@
 mod advice;
 mod advised;
 mod answers;
+mod ceiling;
 mod cells;
 mod claims;
 mod commands;
@@ -14,6 +15,7 @@ mod compare;
 mod cost;
 mod gains;
 mod measured;
+mod rate;
 mod several;
 pub mod stats;
 mod trace;

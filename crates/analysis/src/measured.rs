@@ -14,10 +14,7 @@ use schema::{
     runtime::JVM,
 };
 
-use crate::{
-    compare::throttle,
-    stats::{self, SortedValues},
-};
+use crate::stats::{self, SortedValues};
 
 /// The kernel splits user and system time by sampling at every tick: 250 a second on most kernels, for records that do
 /// not say how often.
@@ -133,7 +130,7 @@ impl<'a> Run<'a> {
 
     /// The cells that read much faster than the device's ceiling for such reads, and how many times as fast. One that is
     /// throttled has a ceiling of its own.
-    fn above_ceiling(&self) -> &BTreeMap<usize, f64> {
+    pub(crate) fn above_ceiling(&self) -> &BTreeMap<usize, f64> {
         self.above_ceiling.get_or_init(|| {
             let unthrottled = self.cells.iter().filter(|it| it.own.storage.is_none());
             let reached = unthrottled.filter_map(|it| Some((it.id.cell, it.reached_of_ceiling(self)?)));
@@ -381,30 +378,9 @@ impl<'a> Cell<'a> {
         self.passes.first().map(|pass| pass.tally.in_flight())
     }
 
-    /// The share of the device's measured ceiling that cold passes reached; `None` where nothing came from the device
-    /// or the ceiling was measured with another kind of request.
-    pub(crate) fn ceiling_share(&self, run: &Run) -> Option<f64> {
-        self.reached_of_ceiling(run).filter(|_| self.why_no_ceiling(run).is_none())
-    }
-
-    /// Why there is no share of a ceiling: other reads showed it to be none, or a throttle let more through than it allows.
-    pub(crate) fn why_no_ceiling(&self, run: &Run) -> Option<Reason> {
-        self.reached_of_ceiling(run)?;
-        if self.own.storage.is_some() {
-            return throttle::held_to(run, [self; 2], [throttle::rate(run, self), None]).map(|it| it.1);
-        }
-        let exceeds = self.exceeding(run)?;
-        let arm = run.name(exceeds.arm()).to_string();
-        Some(Unseen::LowCeiling { arm, label: run.label(exceeds.id.cell) }.into())
-    }
-
-    /// Itself, or another cell that did more than the ceiling of its reads.
-    fn exceeding<'r>(&'r self, run: &'r Run<'a>) -> Option<&'r Cell<'a>> {
-        let own = run.above_ceiling().contains_key(&self.id.cell).then_some(self);
-        own.or_else(|| Some(run.low_ceiling(self.own.workload)?.1))
-    }
-
-    fn reached_of_ceiling(&self, run: &Run) -> Option<f64> {
+    /// The share of its ceiling that cold passes reached; `None` where nothing came from the device or the ceiling was
+    /// measured with another kind of request.
+    pub(crate) fn reached_of_ceiling(&self, run: &Run) -> Option<f64> {
         let shares = self.passes.iter().map(|pass| self.pass_of_ceiling(run, pass));
         // The median as that of the throughput beside it.
         stats::median_of_positive(shares.collect::<Option<Vec<f64>>>()?).map(|it| it.median)
@@ -419,12 +395,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// As `ceiling_share`, of one of its passes.
-    pub(crate) fn ceiling_share_of(&self, run: &Run, pass: &Pass) -> Option<f64> {
-        self.pass_of_ceiling(run, pass).filter(|_| self.why_no_ceiling(run).is_none())
-    }
-
-    fn pass_of_ceiling(&self, run: &Run, pass: &Pass) -> Option<f64> {
+    pub(crate) fn pass_of_ceiling(&self, run: &Run, pass: &Pass) -> Option<f64> {
         let ceiling = run.record.ceiling.value();
         let throttle = self.own.storage;
         let allowed_bytes = throttle.and_then(|it| it.read_bytes_per_s).map(|it| it as f64);

@@ -18,6 +18,7 @@ use crate::{
     },
     compare::{compare, confirm, equal_work, noise, throttle},
     measured::{Cell, Run},
+    rate,
     stats::ratio_of_medians,
     verdict::{LEAST_PAIRS, Open, side, verdict},
 };
@@ -328,7 +329,7 @@ impl<'a> Question<'a> {
         // And whether a throttle decided: the time of an arm alone is longer without what came free.
         let came_free = || {
             let is_of_one = here.than.is_none() && self.claim.metric == Metric::Time;
-            let rates = [throttle::rate(run, here.arm).filter(|_| is_of_one), None];
+            let rates = [rate::of_rounds(run, here.arm).filter(|_| is_of_one), None];
             let (by, why) = throttle::held_to(run, [here.arm; 2], rates)?;
             (judge(self.expect, throttle::scaled(estimate, by), rounds).0 != verdict).then_some(why)
         };
@@ -427,7 +428,7 @@ impl<'a> Question<'a> {
             let of_one = compared.iter().flatten().find_map(of_passes);
             of_one.cloned().or_else(|| {
                 let cells = [there.arm, here.arm];
-                let alone = || throttle::held_to(run, cells, cells.map(|it| throttle::rate(run, it)));
+                let alone = || throttle::held_to(run, cells, cells.map(|it| rate::of_rounds(run, it)));
                 let (by, why) = here.than.is_none().then(alone).flatten()?;
                 (judge(self.expect, throttle::scaled(estimate, by), rounds).0 != decided.0).then_some(why)
             })

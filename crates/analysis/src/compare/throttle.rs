@@ -2,57 +2,18 @@
 //! that short passes measure what it saved up, and not the storage that the condition says.
 
 use schema::{
-    Record, Workload,
+    Record,
     findings::{Comparison, Estimate, Verdict},
-    protocol::Tally,
-    reason::{Limit, Reason},
+    reason::Reason,
     record::{ColdPass, Confirmation},
 };
 
 use super::confirm;
 use crate::{
     measured::{Cell, Run},
-    stats::SortedValues,
+    rate::{self, Had, LEEWAY, Rate},
     verdict::verdict,
 };
-
-/// More than this over what an I/O throttle allows, and storage was not what the condition says.
-const LEEWAY: f64 = 0.05;
-
-/// What passes of a throttled cell got, by the limit that they were furthest above.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Rate {
-    pub(crate) limit: Limit,
-    pub(crate) allowed_per_s: f64,
-    pub(crate) per_s: f64,
-}
-
-impl Rate {
-    pub(crate) fn share(&self) -> f64 {
-        self.per_s / self.allowed_per_s
-    }
-
-    pub(crate) fn is_beyond(&self) -> bool {
-        self.share() > 1.0 + LEEWAY
-    }
-}
-
-/// What one pass had.
-struct Had<'a> {
-    ns: f64,
-    tally: &'a Tally,
-    device_read_bytes: f64,
-    range_bytes: u64,
-}
-
-/// Of the rounds.
-pub(crate) fn rate(run: &Run, cell: &Cell) -> Option<Rate> {
-    let passes = cell.passes.iter().filter_map(|pass| {
-        let device_read_bytes = pass.reading("device_read_bytes")?;
-        Some(Had { ns: pass.ns, tally: pass.tally, device_read_bytes, range_bytes: cell.own.range.bytes })
-    });
-    rate_of(run, cell, &passes.collect::<Vec<Had>>())
-}
 
 /// Of the passes at the size of the job.
 fn rate_of_job(run: &Run, cell: &Cell, job: &Confirmation) -> Option<Rate> {
@@ -61,37 +22,7 @@ fn rate_of_job(run: &Run, cell: &Cell, job: &Confirmation) -> Option<Rate> {
         let ColdPass { tally, device_read_bytes } = &cold[side];
         Some(Had { ns: ns[side], tally, device_read_bytes: (*device_read_bytes)?, range_bytes: job.range.bytes })
     });
-    rate_of(run, cell, &passes.collect::<Vec<Had>>())
-}
-
-/// Bytes from the device over time, for mappings and read-ahead as for system calls, and requests as far as they are known.
-fn rate_of(run: &Run, cell: &Cell, passes: &[Had]) -> Option<Rate> {
-    let storage = cell.own.storage?;
-    let of = |limit, allowed: Option<u64>, count: &dyn Fn(&Had) -> Option<f64>| {
-        let rates = passes.iter().filter_map(|pass| Some(count(pass)? * 1e9 / pass.ns)).collect();
-        let (allowed_per_s, per_s) = (allowed? as f64, SortedValues::new(rates)?.median());
-        Some(Rate { limit, allowed_per_s, per_s }).filter(|it| it.share().is_finite())
-    };
-    let bytes = of(Limit::Bytes, storage.read_bytes_per_s, &|pass| Some(pass.device_read_bytes));
-    let reads = of(Limit::Reads, storage.read_ops_per_s, &|pass| least_requests(run, cell, pass));
-    bytes.into_iter().chain(reads).max_by(|a, b| a.share().total_cmp(&b.share()))
-}
-
-/// The requests that a pass made at least; `None` where one may have brought any number of pages.
-fn least_requests(run: &Run, cell: &Cell, pass: &Had) -> Option<f64> {
-    let (own, page_bytes) = (cell.own, run.page_bytes());
-    if cell.arm().is_direct() && matches!(own.workload, Workload::Scan | Workload::Random) {
-        return Some((pass.tally.ops as f64).min(pass.device_read_bytes / own.block_bytes as f64));
-    }
-    let is_apart = own.workload == Workload::Random
-        && own.block_bytes <= page_bytes
-        && (cell.arm().maps() || !own.lies_across_pages(page_bytes));
-    let (reached, came) = (pass.tally.distinct_pages? as f64, pass.device_read_bytes / page_bytes as f64);
-    // Read-ahead brings the neighbours of a page. Where at most half of the pages are reached, it brings as many that are not
-    // as such that are.
-    let by_read_ahead = (came - reached).max(0.0);
-    let is_sparse = 2.0 * reached * page_bytes as f64 <= pass.range_bytes as f64;
-    (is_apart && is_sparse).then(|| (reached - by_read_ahead).clamp(0.0, came))
+    rate::of_passes(run, cell, &passes.collect::<Vec<Had>>())
 }
 
 /// How many times the ratio of two cells it would be had both been held to their limits, and the reason to ask; nothing where
@@ -100,9 +31,8 @@ fn held(both: [(&str, Option<Rate>); 2]) -> Option<(f64, Reason)> {
     let share = |it: Option<Rate>| it.map_or(1.0, |it| it.share().max(1.0));
     let shares = both.map(|it| share(it.1));
     let (arm, most) = both[usize::from(shares[1] > shares[0])];
-    let Rate { limit, allowed_per_s, per_s } = most.filter(Rate::is_beyond)?;
-    let reason = Reason::ThrottleExceeded { arm: arm.to_string(), limit, allowed_per_s, per_s };
-    Some((shares[0] / shares[1], reason))
+    most.filter(Rate::is_beyond)?;
+    Some((shares[0] / shares[1], most?.reason(arm)))
 }
 
 /// Of two cells of one run.
@@ -121,7 +51,7 @@ pub(crate) fn opens_across(
     let runs = cells.map(|(record, cell)| one_cell(record, cell));
     let [first, second] = runs.each_ref().map(|run| {
         let cell = run.cells.first()?;
-        Some((run.name(cell.arm()), rate(run, cell)))
+        Some((run.name(cell.arm()), rate::of_rounds(run, cell)))
     });
     let (by, reason) = held([first?, second?])?;
     is_another(said, speedup, pairs, by).then_some(reason)
@@ -140,7 +70,7 @@ fn one_cell(record: &Record, cell: usize) -> Run<'_> {
 pub(crate) fn beyond(record: &Record, cell: usize) -> Option<(f64, Reason)> {
     let run = one_cell(record, cell);
     let of = run.cells.first()?;
-    held_to(&run, [of; 2], [rate(&run, of), None])
+    held_to(&run, [of; 2], [rate::of_rounds(&run, of), None])
 }
 
 /// Whether two sides that got such shares of their limits differ by what came free.
@@ -163,7 +93,7 @@ pub(crate) fn leave_open_what_came_free(run: &Run, [baseline, arm]: [&Cell; 2], 
         let (by, reason) = held_to(run, cells, rates)?;
         is_another(said, speedup, pairs, by).then_some(reason)
     };
-    let of_rounds = cells.map(|it| rate(run, it));
+    let of_rounds = cells.map(|it| rate::of_rounds(run, it));
     let job = confirm::job_of(run.record, finding).filter(|_| finding.answer_of.is_confirmed());
     let why = match finding.confirmed.as_mut().zip(job) {
         Some((said, job)) => {

@@ -12,8 +12,8 @@ use schema::{
 };
 
 use crate::{
-    compare::throttle::{self, Rate},
     measured::{Cell, Run},
+    rate::{self, Rate},
     stats::SortedValues,
     verdict::MARGIN,
 };
@@ -174,7 +174,7 @@ fn half_calibrated(record: &Record) -> Option<Warning> {
 fn loose_throttle(run: &Run) -> Option<Warning> {
     let entered = run.cells.iter().filter(|cell| !cell.entry.control);
     let mut beyond: Vec<(Rate, &Cell)> =
-        entered.filter_map(|cell| Some((throttle::rate(run, cell).filter(Rate::is_beyond)?, cell))).collect();
+        entered.filter_map(|cell| Some((rate::of_rounds(run, cell).filter(Rate::is_beyond)?, cell))).collect();
     beyond.sort_by(|a, b| b.0.share().total_cmp(&a.0.share()));
     let &(Rate { limit, allowed_per_s, per_s }, cell) = beyond.first()?;
     let (arm, label) = (run.name(cell.arm()).to_string(), run.label(cell.id.cell));
