@@ -93,8 +93,8 @@ fn groups(fields: &[(u64, Option<&Field>)], size: impl Fn(u64) -> String) -> Vec
             Standing::Tied { arms } => format!("no difference between {}", list(arms)),
             Standing::Unbeaten { arm } => format!("nothing beats {arm}"),
             Standing::Undecided { .. } => {
-                let undecided = fields().filter_map(|it| match &it.standing {
-                    Standing::Undecided { up_to, behind } => Some((*up_to, behind.as_ref())),
+                let undecided = part.iter().filter_map(|(block, field)| match &field.as_ref()?.standing {
+                    Standing::Undecided { up_to, behind } => Some((*up_to, (*block, behind.as_ref()))),
                     _ => None,
                 });
                 let (up_to, behind): (Vec<_>, Vec<_>) = undecided.unzip();
@@ -102,9 +102,7 @@ fn groups(fields: &[(u64, Option<&Field>)], size: impl Fn(u64) -> String) -> Vec
                 let most = up_to.into_iter().collect::<Option<Vec<f64>>>();
                 let most = most.and_then(|it| it.into_iter().max_by(f64::total_cmp));
                 let within = most.map_or(String::new(), |most| format!(" within {}", times_at_most(most)));
-                let last = behind.into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1));
-                let last = last.map_or(String::new(), |(arm, by)| format!(", but {arm} is {} slower", times(*by)));
-                format!("undecided{within}{last}")
+                format!("undecided{within}{}", far_behind(&behind, &size).unwrap_or_default())
             }
             Standing::NotComparable => "not comparable".into(),
         };
@@ -121,6 +119,17 @@ fn groups(fields: &[(u64, Option<&Field>)], size: impl Fn(u64) -> String) -> Vec
         Some(format!("{what}{at}{of_job}"))
     };
     parts.into_iter().filter_map(part).collect()
+}
+
+/// `, but direct is 4.4x slower`: the arm that is behind at every block, or else the one that is furthest behind, and where.
+fn far_behind(behind: &[(u64, Option<&(String, f64)>)], size: impl Fn(u64) -> String) -> Option<String> {
+    let known = || behind.iter().filter_map(|(block, it)| Some((*block, (*it)?)));
+    let (block, (arm, by)) = known().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+    let ratios: Vec<f64> = known().filter(|(_, it)| it.0 == *arm).map(|(_, it)| it.1).collect();
+    Some(match ratios.len() == behind.len() {
+        true => format!(", but {arm} is {} slower", extent(&ratios)),
+        false => format!(", but {arm} is {} slower at {}", times(*by), size(block)),
+    })
 }
 
 /// Of ratios that rise or fall from block to block, the first and the last, as the blocks beside them stand.
@@ -173,6 +182,18 @@ fn overtakes(break_evens: &[&BreakEven], sizes: bool, names: &Names) -> Option<S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_far_behind_at_one_block_is_not_said_of_the_others() {
+        let [direct, mmap] = [("direct".to_string(), 4.4), ("mmap".to_string(), 3.0)];
+        let more = ("direct".to_string(), 9.0);
+        let said = |behind: &[(u64, Option<&(String, f64)>)]| far_behind(behind, |it| format!("{it} B"));
+        assert_eq!(said(&[(64, None), (512, None)]), None);
+        assert_eq!(said(&[(64, Some(&direct))]).unwrap(), ", but direct is 4.4x slower");
+        assert_eq!(said(&[(64, Some(&direct)), (512, Some(&more))]).unwrap(), ", but direct is 4.4x to 9.0x slower");
+        assert_eq!(said(&[(64, Some(&direct)), (512, None)]).unwrap(), ", but direct is 4.4x slower at 64 B");
+        assert_eq!(said(&[(64, Some(&mmap)), (512, Some(&direct))]).unwrap(), ", but direct is 4.4x slower at 512 B");
+    }
 
     #[test]
     fn ratios_stand_as_their_blocks_do_or_are_an_extent() {
