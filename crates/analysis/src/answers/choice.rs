@@ -66,7 +66,8 @@ fn answered<'m, 'a, 'r>(run: &'r Run<'a>, line: &'m MapLine) -> Option<Answered<
     Some(Answered { line, baseline, fastest: winner, times: faster.map_or(1.0, |it| it.median) })
 }
 
-/// A condition without an answer: what is proved slower there than the baseline loses that much, whatever is the fastest.
+/// A condition without an answer: what is proved slower there than the baseline, or was too slow by its trial, loses that much,
+/// whatever is the fastest.
 fn open<'a, 'r>(run: &'r Run<'a>, line: &'r MapLine) -> Option<Answered<'r, 'a, 'r>> {
     let baseline = run.baseline(line.id.condition_index).filter(|_| line.verdict == Verdict::Undecided)?;
     Some(Answered { line, baseline, fastest: &baseline.arm().name, times: 1.0 })
@@ -134,8 +135,14 @@ fn of_arm(run: &Run, compared: &[Compared], [answered, open]: [&[Answered]; 2], 
         let stand_in = map::stand_in(run, it.line, it.baseline, cell);
         let finding = compared.iter().map(|it| &it.finding).find(|it| it.id.cell == stand_in);
         let slower = finding.filter(|it| it.verdict == Verdict::Slower).and_then(|it| it.speedup);
-        let speedup = slower.map(|it| it.median).filter(|it| it.is_finite() && *it > 0.0);
-        losses.extend(speedup.and_then(|speedup| loss(it, speedup, false)));
+        let (speedup, by_trial) = match cell.entry.skipped.as_ref() {
+            Some(skip @ Skip::TooSlow { blocks, .. }) if cell.own == it.baseline.own => {
+                (by_trial(it.baseline, cell, skip, *blocks), true)
+            }
+            _ => (slower.map(|it| it.median), false),
+        };
+        let speedup = speedup.filter(|it| it.is_finite() && *it > 0.0);
+        losses.extend(speedup.and_then(|speedup| loss(it, speedup, by_trial)));
     }
     // What was not decided, and can lose no more than is known elsewhere, is known enough.
     let worst = losses.iter().map(|it| it.times).fold(1.0 + MARGIN, f64::max);

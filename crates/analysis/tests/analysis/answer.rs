@@ -106,6 +106,25 @@ fn too_slow() -> Skip {
 }
 
 #[test]
+fn an_arm_that_is_too_slow_where_others_are_undecided_loses_that_much_by_its_trial() {
+    let mut lab = mixed();
+    let open = lab.condition(random("1 KiB", State::Cached));
+    let cell = lab.cell(open, "pread");
+    lab.measure(cell, 12, 1000.0, |_, _| {});
+    let undecided = lab.cell(open, "direct");
+    lab.measure(undecided, 12, 1000.0, |round, pass| pass.ns_per_op *= if round.is_multiple_of(2) { 1.2 } else { 0.9 });
+    let slow = lab.cell(open, "mmap");
+    lab.record.cells[slow].skipped = Some(too_slow());
+    let findings = lab.analyze();
+    let line = findings.map.iter().find(|it| it.id.condition_index == open).unwrap();
+    assert_eq!(line.verdict, Verdict::Undecided, "{line:#?}");
+    let mapping = of_arms(&findings.answer.choices, "native/mmap");
+    // 20 µs a block.
+    assert_eq!(worst(mapping), Some((open, 20)), "{mapping:#?}");
+    assert!(mapping.losses[0].by_trial && mapping.losses[1..].iter().all(|it| !it.by_trial), "{mapping:#?}");
+}
+
+#[test]
 fn what_was_measured_of_the_same_work_under_another_name_says_more_than_a_trial() {
     for (arms, lost) in [([("read", 1000.0), ("mmap", 500.0)], None), ([("mmap", 1000.0), ("read", 500.0)], Some(2))] {
         let mut lab = Lab::new();
