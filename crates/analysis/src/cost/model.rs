@@ -4,7 +4,7 @@
 //! reaches a block are added up here. A method that is not here has no breakdown, with a reason.
 
 use schema::{
-    Arm, Condition, Consume, State, Workload,
+    Arm, Condition, Consume, Descriptor, State, Workload,
     no_cost::{NoCost, Operation},
     record::Target,
     unit_cost::{Cause, CostComponent, Curve, Quantity, UnitCosts},
@@ -235,11 +235,21 @@ impl Adding<'_> {
         fit::first_visits(self.range(), self.pass.page_bytes, self.ops())
     }
 
-    /// Adds what one thread would take, shared out over the threads.
+    /// How often the file is opened, and mapped: each thread may have a mapping of its own.
+    fn mappings(&self) -> f64 {
+        match self.pass.condition.descriptor {
+            Descriptor::PerThread => f64::from(self.pass.threads.count.max(1)),
+            Descriptor::Shared => 1.0,
+        }
+    }
+
+    /// Adds what one thread would take, shared out over the threads; of mappings, what each of them takes.
     fn add(&mut self, cause: Cause, what: Quantity, count: f64, ns: f64) {
+        let mappings = if cause == Cause::Mapping { self.mappings() } else { 1.0 };
+        let count = count * mappings;
         let share = match (cause, what) {
-            // One thread maps and unmaps for all.
-            (Cause::Mapping, _) => 1.0,
+            // Where there is one, one thread maps and unmaps for all.
+            (Cause::Mapping, _) => (mappings / self.pass.threads.at_once()).max(1.0),
             // The device has its own pace; `device` has divided by what is in flight already.
             (Cause::Device, Quantity::BytesFromDevice | Quantity::Requests) => 1.0,
             _ => 1.0 / self.pass.threads.at_once(),
@@ -392,19 +402,19 @@ impl Adding<'_> {
         Some((faults * share, ns * share))
     }
 
-    /// Adds the faults, counted or expected, and returns how many pages they map.
+    /// Adds the faults, counted or expected, and returns how many pages they map in each mapping.
     fn faults(&mut self) -> Result<f64, NoCost> {
-        let costs = self.costs;
+        let (costs, mappings) = (self.costs, self.mappings());
         let reach = self.range() * self.reached();
         let (scan_faults, scan_ns) = self.scan_faults(reach).ok_or(Operation::Faults)?;
         if !self.is_random() {
             let faults = self.pass.counts.minor_faults.unwrap_or(scan_faults);
             self.add(Cause::Faults, Quantity::Faults, faults, faults * scan_ns / scan_faults);
-            return Ok(self.pages(reach));
+            return Ok(self.pages(reach) / mappings);
         }
         // A page that was evicted was unmapped too, so each access that finds it missing is a fault.
-        let expected =
-            self.windows_met().ok_or(Operation::Faults)?.max(self.random_misses(self.pass.resident_share()).0);
+        let windows = mappings * self.windows_met(self.ops() / mappings).ok_or(Operation::Faults)?;
+        let expected = windows.max(self.random_misses(self.pass.resident_share()).0);
         let faults = self.pass.counts.minor_faults.unwrap_or(expected);
         // The first fault of a block jumps; those after it go on from there.
         let jumps = faults.min(self.ops());
@@ -412,7 +422,7 @@ impl Adding<'_> {
         let jump = costs.fault_random_ns.unwrap_or(ascending);
         self.add(Cause::Faults, Quantity::Faults, faults, jumps * jump + (faults - jumps) * ascending);
         let (all, _) = self.scan_faults(self.range()).ok_or(Operation::Faults)?;
-        Ok((faults / all).min(1.0) * self.range() / self.pass.page_bytes)
+        Ok((faults / mappings / all).min(1.0) * self.range() / self.pass.page_bytes)
     }
 
     /// Adds the faults of a pass whose pages were mapped before: on those that memory could not keep.
@@ -429,9 +439,9 @@ impl Adding<'_> {
         Ok(())
     }
 
-    /// How many windows, each mapped by one fault, random blocks come to. They are small where the file begins, and large
+    /// How many windows, each mapped by one fault, so many random blocks come to. They are small where the file begins, and large
     /// after that. A larger file never takes fewer faults than its beginning alone would.
-    fn windows_met(&self) -> Option<f64> {
+    fn windows_met(&self, ops: f64) -> Option<f64> {
         let range = self.range();
         let mut edges: Vec<f64> = self.costs.faults.points.iter().map(|it| it.0).filter(|&it| it < range).collect();
         edges.push(range);
@@ -442,12 +452,12 @@ impl Adding<'_> {
                 let (part, windows) = (edge - before, faults - faults_before);
                 if part > 0.0 && windows > 0.0 {
                     let places = part / self.block().max(part / windows);
-                    all += windows * met(places, self.ops() * part / edges[end]) / places;
+                    all += windows * met(places, ops * part / edges[end]) / places;
                 }
                 (before, faults_before) = (edge, faults);
             }
             // A block comes to all windows that it reaches over.
-            Some(all.min(self.ops() * (self.block() * faults_before / edges[end]).max(1.0)))
+            Some(all.min(ops * (self.block() * faults_before / edges[end]).max(1.0)))
         };
         (0..edges.len()).map(up_to).try_fold(0.0, |most: f64, all| Some(most.max(all?)))
     }
