@@ -270,6 +270,14 @@ fn what_a_trace_has_of_the_file_is_called_what_it_is() {
     assert!(part.contains("at least 2.12 MiB reached") && part.contains("1.5 % of the accesses"), "{part}");
     let nearly = with(Reach::Calls, 0.999_999);
     assert!(nearly.contains("more than 99 % of the accesses"), "{nearly}");
+    // A log of calls has no touches.
+    let whole = |mappings: u64| {
+        let mut run = advised();
+        let advised = run.record.advised.as_mut().unwrap();
+        (advised.reach, advised.coverage, advised.pattern.mappings) = (Reach::Calls, 1.0, mappings);
+        !squeezed(&first(&run, 100)).contains("not all accesses")
+    };
+    assert_eq!([0, 1].map(whole), [true, false]);
 }
 
 #[test]

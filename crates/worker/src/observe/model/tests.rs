@@ -483,6 +483,17 @@ fn a_transfer_at_an_offset_in_memory_has_no_order_that_is_known() {
     assert_eq!((orders.collect::<Vec<_>>(), incomplete), (vec![Some(true), None], 1));
 }
 
+#[test]
+fn a_read_that_found_no_byte_has_no_place_that_is_missing() {
+    let incomplete = |delivered: i64| {
+        let mut model = TestModel::new();
+        model.open(10, 3, 7);
+        model.call(10, "sendfile", &[5, 3, 0x7fff_0000, 400], delivered);
+        model.0.program.incomplete.len()
+    };
+    assert_eq!([0, 400].map(incomplete), [0, 1]);
+}
+
 /// Offsets of what was read; nothing where they were not seen.
 fn offsets(model: &TestModel<Kept>) -> Vec<Option<u64>> {
     let offset = |it: &ObservedAccess| match it.via {
