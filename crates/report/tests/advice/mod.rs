@@ -272,7 +272,7 @@ fn what_a_trace_has_of_the_file_is_called_what_it_is() {
     assert!(nearly.contains("more than 99 % of the accesses"), "{nearly}");
     // A log of calls has no touches.
     let whole = |mappings: u64| {
-        let mut run = advised();
+        let mut run = self::advised();
         let advised = run.record.advised.as_mut().unwrap();
         (advised.reach, advised.coverage, advised.pattern.mappings) = (Reach::Calls, 1.0, mappings);
         !squeezed(&first(&run, 100)).contains("not all accesses")
