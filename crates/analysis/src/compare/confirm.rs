@@ -13,7 +13,7 @@ use super::equal_work::{self, TooLittle, too_little_from_device};
 use crate::{
     measured::{Cell, Run},
     stats::{self, SortedValues},
-    verdict::{LEAST_PAIRS, MARGIN, side, verdict},
+    verdict::{LEAST_PAIRS, side, verdict},
 };
 
 /// Puts what the job says in the place of what the rounds said, where it decides something else. Where it decides nothing
@@ -44,13 +44,12 @@ pub(crate) fn confirm(run: &Run, arms: [&Cell; 2], finding: &mut Comparison, dep
     };
     let verdict = verdict(Some(speedup), pairs).unwrap_or(Verdict::Undecided);
     let rounds = (finding.speedup, finding.verdict);
-    let fits = || rounds.0.is_some_and(|it| fit(it, speedup));
-    // An undecided comparison answers, too, where its interval says that the arm is no faster by the margin.
-    let rounds_answer = rounds.1.is_decided() || rounds.0.is_some_and(|it| it.ci_high <= 1.0 + MARGIN);
+    // An undecided comparison answers, too: its interval says how much faster the arm is at most.
+    let is_contradicted = || rounds.0.is_some_and(|it| !fit(it, speedup));
     finding.answer_of = match verdict.is_decided() {
         true if verdict == rounds.1 => AnswerOf::RoundsAndJob,
         true if !depends_on_fork => AnswerOf::Job,
-        false if rounds_answer && !fits() => AnswerOf::Neither,
+        false if is_contradicted() => AnswerOf::Neither,
         _ => AnswerOf::RoundsUnconfirmed,
     };
     let (blocks, rounds_median) = (finding.condition.ops, rounds.0.map(|it| it.median));

@@ -91,6 +91,22 @@ fn pairs_that_decide_nothing_on_the_side_of_the_rounds_and_outside_their_interva
 }
 
 #[test]
+fn what_the_rounds_leave_open_has_no_bound_where_the_job_lies_beyond_it() {
+    let comparison = |ratios: &[f64]| {
+        let mut lab = job(ratios);
+        lab.record.samples.clear();
+        lab.measure(0, 12, 10_000.0, |round, pass| pass.ns_per_op *= if round.is_multiple_of(2) { 1.15 } else { 0.98 });
+        lab.measure(1, 12, 10_000.0, |_, _| {});
+        lab.analyze().comparisons.remove(0)
+    };
+    let beyond = comparison(&[0.96, 1.38, 2.3, 1.3, 1.5]);
+    assert_eq!((beyond.verdict, beyond.answer_of, beyond.bounds()), (Verdict::Undecided, AnswerOf::Neither, None));
+    let fits = comparison(&[0.98, 1.08, 1.15, 1.06, 1.04]);
+    assert_eq!((fits.verdict, fits.answer_of), (Verdict::Undecided, AnswerOf::RoundsUnconfirmed));
+    assert!(fits.bounds().is_some());
+}
+
+#[test]
 fn pairs_that_decide_nothing_and_fit_the_rounds_confirm_nothing() {
     for ratios in [&[0.8, 1.3, 1.27][..], &[1.25, 1.3, 1.1, 1.27]] {
         assert!(job(ratios).analyze().comparisons[0].is_unconfirmed(), "{ratios:?}");
