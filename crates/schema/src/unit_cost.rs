@@ -201,6 +201,7 @@ pub struct CostComponent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_bytes: Option<f64>,
     pub count: f64,
+    /// Its share of `ns`, which several threads that are at work at once take together.
     pub unit_ns: f64,
     /// Of a pass.
     pub ns: f64,
