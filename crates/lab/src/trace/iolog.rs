@@ -36,12 +36,13 @@ pub(super) fn parse(version: u32, lines: &mut Lines<impl BufRead>, found: &mut F
                     _ => found.read(None, path, offset, bytes)?,
                 }
             }
-            "write" => {
+            // A trim takes bytes away, as a write does that replaces them.
+            "write" | "trim" => {
                 number(words.next())?;
                 number(words.next())?;
                 found.written(path);
             }
-            "trim" | "add" | "open" | "close" | "wait" | "sync" | "datasync" => {}
+            "add" | "open" | "close" | "wait" | "sync" | "datasync" => {}
             _ => return Err(wrong()),
         }
     }

@@ -290,11 +290,11 @@ fn both_versions_of_an_iolog_are_read_and_writes_are_counted_of_the_files_that_a
     };
     let second = of(&log(2, "")).unwrap();
     assert_eq!(accesses(&second), [(0, 0, 4096), (1, 512, 100)]);
-    assert_eq!((second.header.left_out.writes, second.header.recorder.as_str()), (1, "fio iolog"));
+    assert_eq!((second.header.left_out.writes, second.header.recorder.as_str()), (2, "fio iolog"));
     assert_eq!(of(&log(3, "1250 ")), Ok(second));
     let left_out = |path: &str| import(log(2, "").as_bytes(), &[path.into()]).unwrap().header.left_out;
     assert_eq!(left_out("/d/x"), LeftOut { other_files: 1, ..LeftOut::default() });
-    assert_eq!(left_out("/d/y"), LeftOut { other_files: 1, writes: 1, at_end: 1, ..LeftOut::default() });
+    assert_eq!(left_out("/d/y"), LeftOut { other_files: 1, writes: 2, at_end: 1, ..LeftOut::default() });
 }
 
 #[test]
