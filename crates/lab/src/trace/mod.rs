@@ -1,5 +1,6 @@
 //! Traces: recorded, made of what other programs recorded, and opened for a replay. What a log says is not trusted.
 
+mod descriptors;
 mod file;
 mod iolog;
 mod record;

@@ -1,10 +1,5 @@
 //! The output of `strace -f -y`. Offsets are the arguments, or follow from the position of the descriptor: from its opening
-//! on, every read, write and seek is followed, and so is each duplicate of it, which has the same position.
-//!
-//! A descriptor belongs to a process, and strace names threads. What a thread has of the one that made it, a copy of its
-//! descriptors or the same ones (CLONE_FILES of clone(2)), is known by the call that made it, where it is in the output
-//! (`-e trace=%process`). Otherwise, what a thread did not open is the descriptor of that number and path that another one
-//! opened, if that was once: of two it is not known which one it is, nor whether the position of the later one moves.
+//! on, every read, write and seek is followed, and so is each duplicate of it, which has the same position (`descriptors`).
 
 use std::{
     borrow::Cow,
@@ -12,9 +7,13 @@ use std::{
     io::BufRead,
 };
 
-use super::{Found, Lines, Wrong};
+use super::{Found, Lines, Wrong, descriptors::Descriptors};
 
 pub(super) const RECORDER: &str = "strace";
+
+/// Calls that make threads and processes, and the flag with which these have the descriptors of the one that made them.
+const MAKE: [&str; 4] = ["clone", "clone3", "fork", "vfork"];
+const SHARES: &str = "CLONE_FILES";
 
 /// Where a call reads.
 enum At {
@@ -23,76 +22,11 @@ enum At {
     Argument(usize),
 }
 
-/// Where the position of a descriptor is, in `Descriptors::positions`.
-enum Place {
-    Of(usize),
-    OneOfSeveral,
-    /// It was opened before the output begins, or came through a socket.
-    Unheard,
-}
-
+/// Files that were opened by a name that ends as older versions of strace mark what was deleted.
 #[derive(Default)]
-struct Descriptors {
-    /// The thread whose descriptors are also those of another.
-    shared: HashMap<u64, u64>,
-    /// By thread and number: the path, and the place of the position in `positions`.
-    open: HashMap<(u64, u64), (String, usize)>,
-    /// Absent where a thread has moved it or that of another one.
-    positions: Vec<Option<u64>>,
-    /// By number and path, the last that was opened, and whether it is the only one.
-    last: HashMap<(u64, String), (usize, bool)>,
-    /// Those whose descriptors are all known, but for what was open before the output begins.
-    complete: HashSet<u64>,
-    /// Files that were opened by a name that ends as older versions of strace mark what was deleted.
-    so_called: HashSet<String>,
-}
+struct SoCalled(HashSet<String>);
 
-impl Descriptors {
-    /// The thread under which its descriptors are kept.
-    fn owner(&self, thread: u64) -> u64 {
-        self.shared.get(&thread).copied().unwrap_or(thread)
-    }
-
-    /// A call returns after what it made has begun, which may have opened some already.
-    fn share(&mut self, thread: u64, with: u64) {
-        let (owner, early) = (self.owner(thread), self.owner(with));
-        if owner == early {
-            return;
-        }
-        for it in self.shared.values_mut().filter(|it| **it == early) {
-            *it = owner;
-        }
-        self.shared.insert(with, owner);
-        let numbers: Vec<u64> = self.open.keys().filter(|it| it.0 == early).map(|it| it.1).collect();
-        for number in numbers {
-            let Some(opened) = self.open.remove(&(early, number)) else { continue };
-            self.open.insert((owner, number), opened);
-        }
-    }
-
-    /// Another process has a copy of the descriptors of its parent, with the same positions.
-    fn copied(&mut self, thread: u64, to: u64) {
-        let (owner, child) = (self.owner(thread), self.owner(to));
-        let inherited: Vec<_> =
-            self.open.iter().filter(|(it, _)| it.0 == owner).map(|(it, at)| (it.1, at.clone())).collect();
-        for (number, opened) in inherited {
-            // Not what it has opened before its parent's call returned.
-            self.open.entry((child, number)).or_insert(opened);
-        }
-        if self.complete.contains(&owner) {
-            self.complete.insert(child);
-        }
-    }
-
-    /// The kernel gives its number to another one.
-    fn ended(&mut self, thread: u64) {
-        self.shared.remove(&thread);
-        if !self.shared.values().any(|it| *it == thread) {
-            self.open.retain(|it, _| it.0 != thread);
-            self.complete.remove(&thread);
-        }
-    }
-
+impl SoCalled {
     /// A line in which marks of deleted files stand behind the bracket, as newer versions of strace put them, and never within,
     /// where they are like the end of a name.
     fn marked_behind<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
@@ -104,92 +38,29 @@ impl Descriptors {
         let is_opened = text.starts_with("open") || text.starts_with("creat(");
         if is_opened && text.contains("(deleted)\"") {
             let result = text.rfind(MARK_WITHIN).and_then(path_before);
-            self.so_called.extend(result.map(str::to_string));
+            self.0.extend(result.map(str::to_string));
         }
         let (mut marked, mut from) = (String::new(), 0);
-        for at in marks.filter(|at| path_before(*at).is_some_and(|it| !self.so_called.contains(it))) {
+        for at in marks.filter(|at| path_before(*at).is_some_and(|it| !self.0.contains(it))) {
             marked.extend([&text[from..at], ">", DELETED]);
             from = at + MARK_WITHIN.len();
         }
         marked.push_str(&text[from..]);
         Cow::Owned(marked)
     }
-
-    fn closed(&mut self, thread: u64, number: u64) {
-        self.open.remove(&(self.owner(thread), number));
-    }
-
-    fn opened(&mut self, thread: u64, number: u64, path: &str) {
-        let place = self.positions.len();
-        self.positions.push(Some(0));
-        self.names(thread, number, path, place);
-    }
-
-    fn names(&mut self, thread: u64, number: u64, path: &str, place: usize) {
-        self.open.insert((self.owner(thread), number), (path.into(), place));
-        self.last
-            .entry((number, path.into()))
-            .and_modify(|(last, only)| (*last, *only) = (place, *only && *last == place))
-            .or_insert((place, true));
-    }
-
-    /// `number` is another name of the same open file. Where its position is not known, neither is that of the duplicate.
-    fn duplicated(&mut self, thread: u64, from: u64, number: u64, path: &str) {
-        let place = match self.place(thread, from, path) {
-            Place::Of(place) => place,
-            Place::OneOfSeveral | Place::Unheard => {
-                self.positions.push(None);
-                self.positions.len() - 1
-            }
-        };
-        self.names(thread, number, path, place);
-    }
-
-    fn place(&mut self, thread: u64, number: u64, path: &str) -> Place {
-        let owner = self.owner(thread);
-        match self.open.get(&(owner, number)) {
-            Some((known, place)) if known == path => return Place::Of(*place),
-            _ if self.complete.contains(&owner) => return Place::Unheard,
-            _ => {}
-        }
-        // What is inherited is looked up each time: the thread that opened it may have opened it again.
-        match self.last.get(&(number, path.to_string())) {
-            None => Place::Unheard,
-            Some((place, true)) => Place::Of(*place),
-            Some((place, false)) => {
-                self.positions[*place] = None;
-                Place::OneOfSeveral
-            }
-        }
-    }
-
-    /// Where a call that moves the position begins.
-    fn moved(&mut self, thread: u64, number: u64, path: &str, by: u64) -> Option<u64> {
-        let Place::Of(place) = self.place(thread, number, path) else { return None };
-        let position = &mut self.positions[place];
-        let offset = *position;
-        *position = offset.map(|it| it.saturating_add(by));
-        offset
-    }
-
-    fn seek(&mut self, thread: u64, number: u64, path: &str, to: u64) {
-        if let Place::Unheard = self.place(thread, number, path) {
-            self.opened(thread, number, path);
-        }
-        if let Place::Of(place) = self.place(thread, number, path) {
-            self.positions[place] = Some(to);
-        }
-    }
 }
 
 /// Whether anything in it was a line of strace.
 pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut Found) -> Result<bool, Wrong> {
-    let mut descriptors = Descriptors::default();
+    let (mut descriptors, mut so_called) = (Descriptors::default(), SoCalled::default());
     let mut unfinished: HashMap<u64, String> = HashMap::new();
     let (mut is_known, mut next) = (false, Some(first));
     while let Some(line) = next {
         let (thread, text) = prefix(&line);
         found.heard.insert(thread);
+        if !text.starts_with("+++") && !text.starts_with("strace: ") {
+            descriptors.hear(thread, found.children.contains(&thread));
+        }
         if text.starts_with("+++") || text.starts_with("---") {
             is_known = true;
             if text.starts_with("+++") {
@@ -206,15 +77,18 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
         } else if let Some(begun) = text.strip_suffix("<unfinished ...>") {
             // The space behind a comma is that of the arguments, which the other half begins without.
             let begun = begun.trim_end();
+            if begun.split_once('(').is_some_and(|it| MAKE.contains(&it.0)) {
+                descriptors.makes(thread, begun.contains(SHARES));
+            }
             unfinished.insert(thread, if begun.ends_with(',') { format!("{begun} ") } else { begun.into() });
             is_known = true;
         } else if let Some((_, rest)) = text.strip_prefix("<... ").and_then(|it| it.split_once(" resumed>")) {
             is_known = true;
             if let Some(begun) = unfinished.remove(&thread) {
-                call(thread, &format!("{begun}{rest}"), &mut descriptors, found)?;
+                call(thread, &format!("{begun}{rest}"), &mut descriptors, &mut so_called, found)?;
             }
         } else {
-            is_known |= call(thread, text, &mut descriptors, found)?;
+            is_known |= call(thread, text, &mut descriptors, &mut so_called, found)?;
         }
         next = lines.next().map_err(|it| it.wrong)?;
     }
@@ -248,8 +122,14 @@ fn numbered(thread: u64) -> Option<u64> {
 }
 
 /// One call, whole. Whether it looks like one.
-fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Found) -> Result<bool, Wrong> {
-    let text = &*descriptors.marked_behind(text);
+fn call(
+    thread: u64,
+    text: &str,
+    descriptors: &mut Descriptors,
+    so_called: &mut SoCalled,
+    found: &mut Found,
+) -> Result<bool, Wrong> {
+    let text = &*so_called.marked_behind(text);
     let Some((name, rest)) = text.split_once('(') else { return Ok(false) };
     // Data and paths may have a " = " in them, also the path of the result.
     let parts = rest.rmatch_indices(" = ").map(|(at, sign)| (rest[..at].trim_end(), &rest[at + sign.len()..]));
@@ -275,18 +155,13 @@ fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Foun
             let (number, ..) = descriptor(arguments).ok_or_else(wrong)?;
             descriptors.closed(thread, number);
         }
-        "clone" | "clone3" | "fork" | "vfork" if !failed => {
+        name if MAKE.contains(&name) && failed => descriptors.made_none(thread),
+        name if MAKE.contains(&name) => {
             let (child, ..) = descriptor(result).ok_or_else(wrong)?;
             found.child(child);
-            match arguments.contains("CLONE_FILES") {
-                true => descriptors.share(thread, child),
-                false => descriptors.copied(thread, child),
-            }
+            descriptors.made(thread, child, arguments.contains(SHARES));
         }
-        // The output begins with the command.
-        "execve" | "execveat" if !failed && thread != 0 && found.heard.len() == 1 => {
-            descriptors.complete.insert(thread);
-        }
+        "execve" | "execveat" if !failed => descriptors.executed(thread),
         "io_uring_setup" | "io_setup" if !failed => found.rings += 1,
         // Those that were set up before are not in the log.
         "io_uring_enter" | "io_submit" if !failed => found.uses_rings = true,

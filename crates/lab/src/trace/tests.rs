@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use schema::trace::Reader;
 
@@ -146,6 +148,135 @@ fn calls_from_one_descriptor_to_another_read_at_an_offset_in_memory_or_move_the_
     assert_eq!(imported.header.left_out, left_out);
     let written = import(log.as_bytes(), &["/d/b".into()]).unwrap().header.left_out;
     assert_eq!((written.failed, written.at_end, written.writes), (0, 0, 1), "of the other file nothing is counted");
+}
+
+/// Processes and threads that open, close, duplicate, seek and read, as the kernel would have it, and what strace shows.
+#[derive(Default)]
+struct Kernel {
+    log: String,
+    /// By table, number and path of each descriptor, and the open file.
+    tables: Vec<BTreeMap<u64, (usize, usize)>>,
+    /// The table of each task; nothing of one that ended.
+    tasks: Vec<Option<usize>>,
+    positions: Vec<u64>,
+    /// Where each read began. Its length is its place here and 1.
+    reads: Vec<u64>,
+}
+
+const FIRST: usize = 100;
+
+impl Kernel {
+    fn line(&mut self, task: usize, text: &str) {
+        self.log += &format!("{} {text}\n", FIRST + task);
+    }
+
+    /// What `what` says, of the descriptor that `which` says.
+    fn act(&mut self, task: usize, what: u8, which: u8) {
+        let Some(table) = self.tasks[task] else { return };
+        let path = |it: usize| ["/d/a", "/d/b"][it];
+        let free = |of: &BTreeMap<u64, (usize, usize)>| (3..).find(|it| !of.contains_key(it)).unwrap();
+        let all: Vec<(u64, (usize, usize))> = self.tables[table].iter().map(|it| (*it.0, *it.1)).collect();
+        let chosen = all.get(which as usize % all.len().max(1)).copied();
+        match (what % 8, chosen) {
+            (0, _) if all.len() < 4 => {
+                let (number, at) = (free(&self.tables[table]), which as usize % 2);
+                self.tables[table].insert(number, (at, self.positions.len()));
+                self.positions.push(0);
+                self.line(task, &format!("openat(AT_FDCWD</>, \"x\", O_RDONLY) = {number}<{}>", path(at)));
+            }
+            (1, Some((number, (at, _)))) => {
+                self.tables[table].remove(&number);
+                self.line(task, &format!("close({number}<{}>) = 0", path(at)));
+            }
+            (2, Some((number, (at, open)))) => {
+                let to = if which % 2 == 0 { free(&self.tables[table]) } else { all[0].0 };
+                self.tables[table].insert(to, (at, open));
+                let path = path(at);
+                self.line(task, &format!("dup2({number}<{path}>, {to}) = {to}<{path}>"));
+            }
+            (3, Some((number, (at, open)))) => {
+                self.positions[open] = u64::from(which) * 1000;
+                let to = self.positions[open];
+                self.line(task, &format!("lseek({number}<{}>, {to}, SEEK_SET) = {to}", path(at)));
+            }
+            (_, Some((number, (at, open)))) => {
+                let bytes = self.reads.len() as u64 + 1;
+                self.reads.push(self.positions[open]);
+                self.positions[open] += bytes;
+                self.line(task, &format!("read({number}<{}>, \"x\"..., 9999) = {bytes}", path(at)));
+            }
+            _ => {}
+        }
+    }
+
+    /// A thread, or a process; it may act before the call returns.
+    fn make(&mut self, task: usize, how: u8, early: &[(u8, u8)]) {
+        let Some(table) = self.tasks[task].filter(|_| self.tasks.len() < 8) else { return };
+        let child = self.tasks.len();
+        let shares = how % 3 == 0;
+        if !shares {
+            self.tables.push(self.tables[table].clone());
+        }
+        self.tasks.push(Some(if shares { table } else { self.tables.len() - 1 }));
+        let call = ["clone(flags=CLONE_VM|CLONE_FILES", "vfork(", "clone3({flags=SIGCHLD}, 88"][how as usize % 3];
+        if early.is_empty() {
+            return self.line(task, &format!("{call}) = {}", FIRST + child));
+        }
+        self.line(task, &format!("{call} <unfinished ...>"));
+        early.iter().for_each(|it| self.act(child, it.0, it.1));
+        let name = call.split_once('(').unwrap().0;
+        self.line(task, &format!("<... {name} resumed>) = {}", FIRST + child));
+    }
+
+    fn end(&mut self, task: usize) {
+        if task > 0 && self.tasks[task].take().is_some() {
+            self.line(task, "+++ exited with 0 +++");
+        }
+    }
+}
+
+type Step = (u8, u8, u8, Vec<(u8, u8)>);
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn reads_of_processes_and_threads_come_out_where_they_were_or_not_at_all(
+        steps in proptest::collection::vec(
+            (any::<u8>(), 0u8..12, any::<u8>(), proptest::collection::vec(any::<(u8, u8)>(), 0..4)),
+            0..40,
+        ),
+    ) {
+        let mut kernel = Kernel { tables: vec![BTreeMap::new()], tasks: vec![Some(0)], ..Kernel::default() };
+        kernel.line(0, "execve(\"q\", [\"q\"], 0x7f) = 0");
+        let steps: Vec<Step> = steps;
+        for (task, what, which, early) in &steps {
+            let task = *task as usize % kernel.tasks.len();
+            match what {
+                0..8 => kernel.act(task, *what, *which),
+                8..11 => kernel.make(task, *which, early),
+                _ => kernel.end(task),
+            }
+        }
+        if kernel.reads.is_empty() {
+            return Ok(());
+        }
+        let whole = of(&kernel.log).unwrap();
+        let offsets: Vec<u64> = whole.accesses.iter().map(|it| it.offset).collect();
+        prop_assert_eq!((&offsets, whole.header.left_out.unknown_offset), (&kernel.reads, 0), "{}", kernel.log);
+        // Without the calls that make them, some are left out.
+        let makes = ["clone", "vfork", "execve"];
+        let less: String = kernel.log.lines().filter(|it| !makes.iter().any(|make| it.contains(make))).map(|it| format!("{it}\n")).collect();
+        match of(&less) {
+            Ok(part) => {
+                for it in &part.accesses {
+                    prop_assert_eq!(it.offset, kernel.reads[it.bytes as usize - 1], "{}", less);
+                }
+                prop_assert_eq!(part.accesses.len() + part.header.left_out.unknown_offset as usize, kernel.reads.len());
+            }
+            Err(mistake) => prop_assert!(matches!(mistake.wrong, Wrong::NoOffset { .. }), "{}", mistake),
+        }
+    }
 }
 
 #[test]
