@@ -111,13 +111,19 @@ impl Descriptors {
     }
 
     /// The first thread executes the command: what it has is what it opens, and what was open before the log.
-    /// Any other one has a table of its own from then on.
     pub(super) fn executed(&mut self, thread: u64) {
-        self.step += 1;
         let table = self.table(thread);
         if self.tables.len() == 1 && self.of.len() == 1 && thread != 0 {
             self.tables[table].is_complete = true;
-        } else if self.of.values().filter(|it| **it == table).count() > 1 {
+        }
+        self.parted(thread);
+    }
+
+    /// It shares its descriptors with no other one from now on: unshare(CLONE_FILES), execve(2).
+    pub(super) fn parted(&mut self, thread: u64) {
+        self.step += 1;
+        let table = self.table(thread);
+        if self.of.iter().any(|(other, of)| *other != thread && *of == table) {
             let own = self.copy(table);
             self.add(thread, own);
         }

@@ -162,6 +162,7 @@ fn call(
             descriptors.made(thread, child, arguments.contains(SHARES));
         }
         "execve" | "execveat" if !failed => descriptors.executed(thread),
+        "unshare" if !failed && arguments.contains(SHARES) => descriptors.parted(thread),
         "io_uring_setup" | "io_setup" if !failed => found.rings += 1,
         // Those that were set up before are not in the log.
         "io_uring_enter" | "io_submit" if !failed => found.uses_rings = true,

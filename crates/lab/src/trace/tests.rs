@@ -213,7 +213,7 @@ impl Kernel {
     fn make(&mut self, task: usize, how: u8, early: &[(u8, u8)]) {
         let Some(table) = self.tasks[task].filter(|_| self.tasks.len() < 8) else { return };
         let child = self.tasks.len();
-        let shares = how % 3 == 0;
+        let shares = how.is_multiple_of(3);
         if !shares {
             self.tables.push(self.tables[table].clone());
         }
@@ -226,6 +226,14 @@ impl Kernel {
         early.iter().for_each(|it| self.act(child, it.0, it.1));
         let name = call.split_once('(').unwrap().0;
         self.line(task, &format!("<... {name} resumed>) = {}", FIRST + child));
+    }
+
+    /// Has descriptors of its own from now on.
+    fn part(&mut self, task: usize) {
+        let Some(table) = self.tasks[task] else { return };
+        self.tables.push(self.tables[table].clone());
+        self.tasks[task] = Some(self.tables.len() - 1);
+        self.line(task, "unshare(CLONE_FILES) = 0");
     }
 
     fn end(&mut self, task: usize) {
@@ -254,7 +262,8 @@ proptest! {
             let task = *task as usize % kernel.tasks.len();
             match what {
                 0..8 => kernel.act(task, *what, *which),
-                8..11 => kernel.make(task, *which, early),
+                8 => kernel.part(task),
+                9..11 => kernel.make(task, *which, early),
                 _ => kernel.end(task),
             }
         }
@@ -265,7 +274,7 @@ proptest! {
         let offsets: Vec<u64> = whole.accesses.iter().map(|it| it.offset).collect();
         prop_assert_eq!((&offsets, whole.header.left_out.unknown_offset), (&kernel.reads, 0), "{}", kernel.log);
         // Without the calls that make them, some are left out.
-        let makes = ["clone", "vfork", "execve"];
+        let makes = ["clone", "vfork", "execve", "unshare"];
         let less: String = kernel.log.lines().filter(|it| !makes.iter().any(|make| it.contains(make))).map(|it| format!("{it}\n")).collect();
         match of(&less) {
             Ok(part) => {
