@@ -381,7 +381,6 @@ impl<'a> Question<'a> {
         rounds: u32,
     ) -> (AnswerOf, (ClaimVerdict, Option<Reason>)) {
         let [here, there] = sides;
-        let is_time = self.claim.metric == Metric::Time;
         let compared = self.compared(run, sides);
         let is_unconfirmed = |it: &Comparison| it.answer_of == AnswerOf::RoundsUnconfirmed;
         let answer_of = match of_jobs(&compared) {
@@ -433,9 +432,11 @@ impl<'a> Question<'a> {
                 (judge(self.expect, throttle::scaled(estimate, by), rounds).0 != decided.0).then_some(why)
             })
         };
-        let open = match is_time {
-            true => contradicted().or_else(came_free).or_else(too_small).or_else(forks).or_else(is_noise),
-            false => too_small().or_else(forks),
+        let open = match self.claim.metric {
+            Metric::Time => contradicted().or_else(came_free).or_else(too_small).or_else(forks).or_else(is_noise),
+            // It is of their times.
+            Metric::CeilingShare => too_small().or_else(forks).or_else(is_noise),
+            _ => too_small().or_else(forks),
         };
         match open {
             Some(why) => (

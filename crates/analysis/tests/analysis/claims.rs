@@ -1719,3 +1719,27 @@ fn sizes_that_the_planner_would_choose_are_replaced_by_none_that_options_name() 
     let claim = only(&lab);
     assert_eq!((claim.verdict, claim.complete), (ClaimVerdict::Holds, false));
 }
+
+#[test]
+fn shares_of_a_ceiling_under_two_conditions_are_held_against_the_noise_of_both() {
+    let lists = "block = [\"64 KiB\", \"4 KiB\"]\nstate = \"cold\"";
+    let claim = "metric = \"ceiling-share\"\nexpect = \"higher\"\nwhere = { block = [\"64 KiB\"] }\nthan_where = { block = [\"4 KiB\"] }";
+    let verdict = |control: f64| {
+        let mut lab = across(lists, claim, |_, _| 1e3);
+        lab.record.conditions.iter_mut().for_each(|it| it.workload = schema::Workload::Scan);
+        lab.record.samples.clear();
+        let measure = |lab: &mut Lab, cell: usize, ns: f64| {
+            lab.measure(cell, 10, ns, |_, pass| {
+                pass.reads("device_read_bytes", 64.0 * MIB as f64);
+            });
+        };
+        for cell in 0..4 {
+            let bytes = lab.record.conditions[lab.record.cells[cell].condition].block_bytes as f64;
+            measure(&mut lab, cell, if bytes == 4096.0 { 1.25 * bytes } else { bytes });
+        }
+        let (cell, ns) = (lab.control(0, "read"), lab.record.conditions[0].block_bytes as f64 * control);
+        measure(&mut lab, cell, ns);
+        only(&lab).verdict
+    };
+    assert_eq!([1.0, 1.4].map(verdict), [ClaimVerdict::Holds, ClaimVerdict::Undecided]);
+}
