@@ -135,7 +135,7 @@ fn of_arm(run: &Run, compared: &[Compared], [answered, open]: [&[Answered]; 2], 
         let stand_in = map::stand_in(run, it.line, it.baseline, cell);
         let finding = compared.iter().map(|it| &it.finding).find(|it| it.id.cell == stand_in);
         let slower = finding.filter(|it| it.verdict == Verdict::Slower).and_then(|it| it.speedup);
-        let (speedup, by_trial) = match cell.entry.skipped.as_ref() {
+        let (speedup, by_trial) = match cell.entry.skipped.as_ref().filter(|_| stand_in == cell.id.cell) {
             Some(skip @ Skip::TooSlow { blocks, .. }) if cell.own == it.baseline.own => {
                 (by_trial(it.baseline, cell, skip, *blocks), true)
             }

@@ -336,3 +336,27 @@ fn what_the_job_says_is_not_divided_by_what_the_rounds_say() {
     let direct = of_arms(&choices, "native/direct");
     assert_eq!((at_first(direct), direct.known), (Some(20), 3), "{choices:#?}");
 }
+
+#[test]
+fn a_trial_says_nothing_of_an_arm_where_another_one_that_does_the_same_was_measured() {
+    let mut lab = Lab::new();
+    for (block, state, is_open) in
+        [("64 KiB", State::Mapped, false), ("64 KiB", State::Locked, false), ("4 KiB", State::Mapped, true)]
+    {
+        let condition = lab.condition(scan(block, state));
+        let [read, mapping, hinted] = ["read", "mmap", "mmap+random"].map(|it| lab.cell(condition, it));
+        lab.measure(read, 12, 1000.0, |_, _| {});
+        if is_open {
+            lab.measure(mapping, 12, 1000.0, |round, pass| {
+                pass.ns_per_op *= if round.is_multiple_of(2) { 1.2 } else { 0.9 }
+            });
+            lab.record.cells[hinted].skipped = Some(too_slow());
+        } else {
+            lab.measure(mapping, 12, 500.0, |_, _| {});
+            lab.measure(hinted, 12, 500.0, |_, _| {});
+        }
+    }
+    let choices = lab.analyze().answer.choices;
+    let hinted = of_arms(&choices, "native/mmap+random");
+    assert!(hinted.losses.iter().all(|it| !it.by_trial), "{hinted:#?}");
+}
