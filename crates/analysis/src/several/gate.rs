@@ -17,7 +17,8 @@ use schema::{
 
 use super::runs;
 use crate::{
-    compare::{confirm, throttle},
+    compare::{confirm, noise, throttle},
+    measured::Run,
     stats::{LEAST_RUNS, SortedValues, ratio_of_groups, ratio_of_medians},
     verdict::LEAST_PAIRS,
 };
@@ -108,7 +109,7 @@ struct Place<'a> {
 }
 
 /// What one run has of a cell.
-struct CellOfRun {
+struct CellOfRun<'a> {
     presence: Presence,
     ns_per_op: Option<Estimate>,
     baseline: bool,
@@ -123,12 +124,12 @@ struct CellOfRun {
     came_free: Option<Reason>,
     /// How many times its own limit it got.
     beyond: Option<(f64, Reason)>,
-    /// By how much one arm measured twice in its state differs.
-    noise: Option<f64>,
+    /// Its run, and where it is there.
+    of: Option<(&'a Record, usize)>,
 }
 
-impl CellOfRun {
-    fn of((record, findings): Analyzed, cell: Option<&CellFinding>) -> CellOfRun {
+impl<'a> CellOfRun<'a> {
+    fn of((record, findings): Analyzed<'a>, cell: Option<&CellFinding>) -> CellOfRun<'a> {
         let comparison = cell.and_then(|cell| findings.comparisons.iter().find(|it| it.id.cell == cell.id.cell));
         // Of the rounds in every run: one that was measured again at the size of the job is no regression of one that was
         // not.
@@ -151,10 +152,7 @@ impl CellOfRun {
             size: cell.map(|it| PassSize::of(it.does())),
             came_free: comparison.and_then(throttle::reason_of_rounds).cloned(),
             beyond: cell.filter(|it| it.does().storage.is_some()).and_then(|it| throttle::beyond(record, it.id.cell)),
-            noise: cell.and_then(|cell| {
-                let of_state = findings.noise_floors.iter().find(|it| it.state == cell.does().state)?;
-                of_state.floor.half_width
-            }),
+            of: cell.map(|it| (record, it.id.cell)),
             // Of every cell: a baseline has no comparison of its own.
             too_small: cell.and_then(|cell| {
                 let both = [Some(cell.id.cell), comparison.map(|it| it.baseline_cell)];
@@ -229,7 +227,7 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
     };
     // Only the whole interval beyond the limit is a breach, and beyond what one arm measured twice differs by: noise alone must
     // not fail a build.
-    if least > limit.max(noise_of_two(before, after)) {
+    if least > limit && least > noise_of_two(before, after) {
         let cause = BreachCause::Beyond { speedup, basis };
         let (run, arm, condition, label) = (run.clone(), arm.clone(), condition.clone(), label.clone());
         gate.breaches.push(Breach { id, run, arm, condition, label, cause });
@@ -245,7 +243,13 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
 fn noise_of_two(before: &[CellOfRun], after: &[CellOfRun]) -> f64 {
     match (before, after) {
         ([before], [after]) => {
-            [before, after].iter().filter_map(|it| it.noise).map(f64::ln_1p).fold(0.0, f64::hypot).exp()
+            let width = |it: &CellOfRun| {
+                let (record, cell) = it.of?;
+                let run = Run::new(record);
+                let cell = run.cells.iter().find(|it| it.id.cell == cell)?;
+                noise::width_under(&run, cell.own)
+            };
+            [before, after].into_iter().filter_map(width).map(f64::ln_1p).fold(0.0, f64::hypot).exp()
         }
         _ => 1.0,
     }

@@ -516,3 +516,29 @@ fn a_gate_names_the_runs_that_ended_early_and_so_does_a_comparison_of_them() {
     let differs = Differs { what: Fact::EndedEarly, first: "no".into(), second: "interrupted".into() };
     assert!(versus.differs.contains(&differs));
 }
+
+#[test]
+fn noise_of_another_kind_of_condition_keeps_no_gate() {
+    let of = |id: &str, mmap: f64, plain_control_ns: f64| {
+        let mut lab = Lab::new();
+        lab.record.id = id.into();
+        let throttle = schema::condition::Storage { read_bytes_per_s: Some(100 << 20), read_ops_per_s: None };
+        for size in ["4 KiB", "16 KiB", "64 KiB"] {
+            let plain = random(size, State::Cold);
+            let throttled = schema::Condition { storage: Some(throttle), ..plain.clone() };
+            for (condition, ns, control_ns) in [(throttled, mmap, 1000.0), (plain, 2000.0, plain_control_ns)] {
+                let condition = lab.condition(condition);
+                let cells = [lab.cell(condition, "read"), lab.cell(condition, "mmap"), lab.control(condition, "read")];
+                for (cell, ns) in cells.into_iter().zip([1000.0, ns, control_ns]) {
+                    lab.measure(cell, 10, ns, |_, _| {});
+                }
+            }
+        }
+        lab.record
+    };
+    for plain_control_ns in [1000.0, 1500.0] {
+        let (before, after) = (of("a", 2000.0, plain_control_ns), of("b", 2600.0, plain_control_ns));
+        let gate = gate("mmap slower 10%", &before, &[&after]).unwrap();
+        assert_eq!((gate.breaches.len(), gate.unsure), (3, 0), "{plain_control_ns}");
+    }
+}
