@@ -196,7 +196,7 @@ impl Claims {
             let same = |it: &Entered| {
                 it.entry.made_on.machine() == entered.entry.made_on.machine() && is_same(&it.asked, &entered.asked)
             };
-            match of_claims.iter_mut().find(|it| same(&it[0])) {
+            match of_claims.iter_mut().find(|it| it.iter().all(same)) {
                 Some(same) => same.push(entered),
                 None => of_claims.push(vec![entered]),
             }

@@ -426,7 +426,16 @@ fn a_claim_about_a_name_that_is_given_to_another_arm_is_another_claim() {
     let entries = ledger(&[first.clone(), of(2, 20_000.0, "pread")]).entries;
     let found: Vec<(&str, ClaimVerdict)> = entries.iter().map(|it| (it.run.as_str(), it.claim.verdict)).collect();
     assert_eq!(found, [("1", Holds), ("2", Reversed)]);
-    check(&[first, of(2, 20_000.0, "mmap")], Reversed, 2, None);
+    check(&[first.clone(), of(2, 20_000.0, "mmap")], Reversed, 2, None);
+    // One that lacks the arm is none of another claim, whatever order they come in.
+    let mut without = narrow(3);
+    without.experiment.claims[0].arm = Some("ours".into());
+    let runs = [first, of(2, 20_000.0, "pread"), without];
+    for order in [[0, 1, 2], [2, 0, 1], [2, 1, 0]] {
+        let entries = ledger(&order.map(|it| runs[it].clone())).entries;
+        let found: Vec<ClaimVerdict> = entries.iter().map(|it| it.claim.verdict).collect();
+        assert!(found.len() == 2 && [Holds, Reversed].iter().all(|it| found.contains(it)), "{order:?}: {found:?}");
+    }
 }
 
 #[test]
