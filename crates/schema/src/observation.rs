@@ -158,8 +158,7 @@ pub struct Access {
     /// versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub under: BTreeMap<String, u64>,
-    /// From the first to the last byte that posix_fadvise(POSIX_FADV_WILLNEED) and readahead(2) named, within the file as it was
-    /// first seen. Absent without such a call, and in records of older versions.
+    /// The bytes that posix_fadvise(POSIX_FADV_WILLNEED) and readahead(2) named, each once, within the file as it was first seen. Absent without such a call, and in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead_bytes: Option<u64>,
 }

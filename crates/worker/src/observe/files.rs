@@ -1,6 +1,6 @@
 //! Files, and what open(2) makes of them: a position, and where the last read ended.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use schema::Span;
 use sys::follow::{At, Opened};
@@ -115,8 +115,34 @@ struct Seen {
     identity: Identity,
     /// When it was first seen.
     bytes: u64,
-    /// What was asked to be brought in, and by which advice: from its first byte to the last, and all between.
-    ahead: Option<(Advice, Span)>,
+    /// What was asked to be brought in, and by which advice at last.
+    ahead: Spans,
+    ahead_by: Option<Advice>,
+}
+
+/// Parts of a file that do not touch each other, by where they begin: where they end.
+#[derive(Default)]
+struct Spans(BTreeMap<u64, u64>);
+
+impl Spans {
+    /// How many of these bytes it did not have.
+    fn add(&mut self, from: u64, to: u64) -> u64 {
+        if to <= from {
+            return 0;
+        }
+        let (mut first, mut last, mut known) = (from, to, 0);
+        while let Some((&begin, &end)) = self.0.range(..=last).next_back().filter(|it| *it.1 >= first) {
+            known += end.min(to).saturating_sub(begin.max(from));
+            (first, last) = (first.min(begin), last.max(end));
+            self.0.remove(&begin);
+        }
+        self.0.insert(first, last);
+        to - from - known
+    }
+
+    fn covers(&self, span: &Span) -> bool {
+        self.0.range(..=span.offset).next_back().is_some_and(|it| *it.1 >= span.end())
+    }
 }
 
 /// All files, and all that were opened.
@@ -137,7 +163,7 @@ impl Files {
         let next = FileId(self.places.len());
         let file = *self.places.entry(opened.identity()).or_insert_with(|| {
             sink.file(next, opened);
-            self.seen.push(Seen { identity, bytes: opened.bytes, ahead: None });
+            self.seen.push(Seen { identity, bytes: opened.bytes, ahead: Spans::default(), ahead_by: None });
             next
         });
         let [direct, appends] = [libc::O_DIRECT, libc::O_APPEND].map(|it| opened.flags & it != 0);
@@ -175,14 +201,12 @@ impl Files {
             open.advice = Some(advice);
             None
         } else if advice.brings_in() {
-            let bytes = if span.bytes == 0 { u64::MAX } else { span.bytes };
-            let Seen { ahead, bytes: of_file, .. } = &mut self.seen[open.file.0];
-            let (from, to) = (span.offset, span.offset.saturating_add(bytes));
-            let (from, to) = ahead.map_or((from, to), |(_, it)| (it.offset.min(from), it.end().max(to)));
-            let within = |from: u64, to: u64| to.min(*of_file).saturating_sub(from);
-            let before = ahead.map_or(0, |(_, it)| within(it.offset, it.end()));
-            *ahead = Some((advice, Span { offset: from, bytes: to - from }));
-            Some(within(from, to) - before)
+            // readahead(2) of no bytes brings in none.
+            let to_the_end = span.bytes == 0 && advice != Advice::ReadAhead;
+            let bytes = if to_the_end { u64::MAX } else { span.bytes };
+            let Seen { ahead, ahead_by, bytes: of_file, .. } = &mut self.seen[open.file.0];
+            *ahead_by = Some(advice);
+            Some(ahead.add(span.offset, span.offset.saturating_add(bytes).min(*of_file)))
         } else {
             None
         }
@@ -191,8 +215,8 @@ impl Files {
     /// What a read of these bytes is under.
     pub(super) fn under(&self, open: OpenId, read: Span) -> impl Iterator<Item = Under> {
         let open = &self.open[open.0];
-        let ahead = self.seen[open.file.0].ahead.filter(|it| it.1.covers(&read));
-        open.under().chain(ahead.map(|it| Under::Advice(it.0)))
+        let Seen { ahead, ahead_by, .. } = &self.seen[open.file.0];
+        open.under().chain(ahead_by.filter(|_| ahead.covers(&read)).map(Under::Advice))
     }
 
     pub(super) fn of(&mut self, open: OpenId) -> &mut OpenFile {
