@@ -370,7 +370,9 @@ impl Compare {
     /// Whether one of its conditions is under one of these numbers of reads.
     pub(super) fn asks_for_any(&self, ops: &[u64], condition: &Condition) -> bool {
         // A scan's range is as long as what it reads: of one that is not of all blocks, another condition may stand for more.
-        let is_of_all = condition.ops >= condition.file_bytes.div_ceil(condition.block_bytes.max(1));
+        let (file_bytes, block_bytes) = (condition.file_bytes, condition.block_bytes.max(1));
+        let bytes = self.range.map_or(file_bytes, |it| it.of(file_bytes, block_bytes).bytes);
+        let is_of_all = condition.ops >= bytes.div_ceil(block_bytes);
         let is_written = self.ops_made_into(condition).any(|it| it == condition.ops);
         let mut made =
             self.ops_made_into(condition).filter(|it| is_of_all || !is_written || *it == condition.ops).peekable();
@@ -624,6 +626,10 @@ mod tests {
         let of_a_part = Condition { range: Span { offset: 0, bytes: 7 * 4096 }, ops: 7, ..scan };
         let asked = [1024, 4096, 7].map(|ops| more_than_there_is.asks_for_any(&[ops], &of_a_part));
         assert_eq!(asked, [false, false, true]);
+        // All of the range that was written down.
+        let of_half = compare("[256, 1024]", "range = { share = 0.25 }");
+        let all = Condition { range: Span { offset: 0, bytes: 1 << 20 }, ops: 256, ..of_a_part };
+        assert_eq!([256, 1024].map(|ops| of_half.asks_for_any(&[ops], &all)), [true, true]);
         let of_range = compare("30000", "range = { share = 0.5 }");
         assert_eq!(of_range.size_asked(&made(Workload::Random, 1 << 29, 30_000)).ops, Some(30_000));
         // An arm may be asked for something else.
