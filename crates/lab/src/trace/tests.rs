@@ -189,7 +189,7 @@ impl Kernel {
                 self.line(task, &format!("close({number}<{}>) = 0", path(at)));
             }
             (2, Some((number, (at, open)))) => {
-                let to = if which % 2 == 0 { free(&self.tables[table]) } else { all[0].0 };
+                let to = if which.is_multiple_of(2) { free(&self.tables[table]) } else { all[0].0 };
                 self.tables[table].insert(to, (at, open));
                 let path = path(at);
                 self.line(task, &format!("dup2({number}<{path}>, {to}) = {to}<{path}>"));
