@@ -25,6 +25,8 @@ final class Beat {
     private volatile long began, endedNs;
     private volatile int idles = REHEARSED;
     private volatile boolean leaves;
+    /** Only the thread that makes the pass asks. */
+    private boolean goes;
 
     /** What the job asks for; null where that is nothing. */
     static Beat of(Job job) {
@@ -44,16 +46,24 @@ final class Beat {
         idles = IDLE_DEADLINES;
     }
 
-    /** From here on, until `end`. */
+    /** From here on, until `over`. */
     void begin() {
+        goes = true;
         endedNs = GOES_ON;
         began = System.nanoTime();
         go.release();
     }
 
-    /** The pass is over: what was counted, once the idle deadlines are, too. */
+    /** The pass is over. */
+    void over() {
+        if (goes && endedNs == GOES_ON) endedNs = System.nanoTime() - began;
+    }
+
+    /** What was counted, once the idle deadlines are, too; nothing of a pass that failed before it began. */
     String end() {
-        endedNs = System.nanoTime() - began;
+        if (!goes) return "null";
+        over();
+        goes = false;
         counted.acquireUninterruptibly();
         return "{\"period_ns\":" + PERIOD_NS + "," + pass + ",\"idle\":{" + idle + "}}";
     }

@@ -89,7 +89,7 @@ final class Session {
     /** What it reached is not said: its offsets are its own. */
     private String warm(int warm) throws IOException {
         during = "open";
-        Team.Part all = team.pass(new Job(job, warm), true);
+        Team.Part all = team.pass(new Job(job, warm), true, null);
         during = all.during;
         all.check();
         return done(all, 0, "", null) + "}}";
@@ -111,12 +111,11 @@ final class Session {
         Usage.Engine before = new Usage.Engine();
         if (safepoints != null) safepoints.start();
         during = "open";
-        if (beat != null) beat.begin();
         Team.Part all;
         Usage.Engine after;
         String beats = "";
         try {
-            all = team.pass(true);
+            all = team.pass(job, true, beat);
         } finally {
             if (safepoints != null) safepoints.stop();
             // Before the deadlines that follow the pass, beside which the compiler may go on.

@@ -69,14 +69,16 @@ final class Team {
 
     /** What each thread uses is looked up if `counts`. */
     Part pass(boolean counts) throws IOException {
-        return pass(job, counts);
+        return pass(job, counts, null);
     }
 
-    /** The same for a job with other offsets. */
-    Part pass(Job job, boolean counts) throws IOException {
+    /** The same for a job with other offsets, or beside a beat. */
+    Part pass(Job job, boolean counts, Beat beat) throws IOException {
         Part[] parts = new Part[ways.length];
         Phaser together = new Phaser(parts.length);
-        for (int thread = 0; thread < parts.length; thread++) parts[thread] = new Part(job, thread, together, parts, counts);
+        for (int thread = 0; thread < parts.length; thread++) {
+            parts[thread] = new Part(job, thread, together, parts, counts, thread == 0 ? beat : null);
+        }
         Thread[] others = new Thread[ways.length - 1];
         for (int i = 0; i < others.length; i++) others[i] = started(parts[i + 1]);
         parts[0].run();
@@ -122,12 +124,15 @@ final class Team {
         private final Phaser together;
         private final Part[] team;
         private final boolean counts;
+        /** Of the first thread, where a pass has one beside it. */
+        private final Beat beat;
         /** Who runs it; nothing before it begins. */
         private volatile Thread runs;
         private long openedFrom, openedTo, workedFrom, workedTo, closedFrom, closedTo;
 
-        Part(Job job, int thread, Phaser together, Part[] team, boolean counts) {
+        Part(Job job, int thread, Phaser together, Part[] team, boolean counts, Beat beat) {
             this.job = job;
+            this.beat = beat;
             this.thread = thread;
             this.together = together;
             this.team = team;
@@ -154,11 +159,16 @@ final class Team {
             runs = Thread.currentThread();
             try {
                 await();
-                Usage before = counts ? Usage.now() : null;
+                Usage.Look before = counts ? Usage.before() : null;
                 await();
+                if (beat != null) beat.begin();
                 phases();
                 await();
-                if (counts) usage = thread == 0 ? Usage.now().since(before) : Usage.now().sinceItBegan(before);
+                if (beat != null) beat.over();
+                if (counts) {
+                    Usage.Look after = Usage.after();
+                    usage = thread == 0 ? Usage.between(before, after) : Usage.sinceItBegan(before, after);
+                }
             } catch (Throwable error) {
                 // Also what a mapped page that could not be had becomes: the JVM throws that some time later, anywhere.
                 leave(error);

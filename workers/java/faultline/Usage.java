@@ -34,13 +34,12 @@ final class Usage {
     private final long[] spent;
     /** What the looks at /proc read themselves: calls, and bytes. */
     private final long calls, bytes;
-    /** By the scheduler's clock, before and after the look. */
-    private final long cpuFrom, cpuTo;
+    /** By the scheduler's clock, on that side of the look on which the pass is. */
+    private final long cpu;
 
-    private Usage(long[] spent, long cpuFrom, long cpuTo, long calls, long bytes) {
+    private Usage(long[] spent, long cpu, long calls, long bytes) {
         this.spent = spent;
-        this.cpuFrom = cpuFrom;
-        this.cpuTo = cpuTo;
+        this.cpu = cpu;
         this.calls = calls;
         this.bytes = bytes;
     }
@@ -63,19 +62,52 @@ final class Usage {
         throw new IOException("/proc/self/auxv does not give the size of a page");
     }
 
-    /** Of the thread that asks. */
-    static Usage now() throws IOException {
-        long cpuFrom = cpuNs();
-        String stat = whole("/proc/thread-self/stat"), status = whole("/proc/thread-self/status");
-        String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
-        long voluntary = 0, involuntary = 0;
-        for (String line : status.split("\n")) {
-            if (line.startsWith("voluntary_ctxt")) voluntary = Long.parseLong(line.split("\\s+")[1]);
-            if (line.startsWith("nonvoluntary_ctxt")) involuntary = Long.parseLong(line.split("\\s+")[1]);
+    /**
+     * What /proc has of the thread that asks, before a pass or after it. Memory that the look itself needs is a fault of the
+     * thread, too: it is allocated first, and what was read becomes numbers when the pass is over. The file with the faults is
+     * the last one before the pass and the first one after it.
+     */
+    static final class Look {
+        private final byte[] stat = new byte[FILE_BYTES], status = new byte[FILE_BYTES];
+        private final int statBytes, statusBytes;
+        private final long cpu;
+
+        private Look(boolean isBefore) throws IOException {
+            if (isBefore) {
+                statusBytes = whole("/proc/thread-self/status", status);
+                statBytes = whole("/proc/thread-self/stat", stat);
+                cpu = cpuNs();
+            } else {
+                cpu = cpuNs();
+                statBytes = whole("/proc/thread-self/stat", stat);
+                statusBytes = whole("/proc/thread-self/status", status);
+            }
         }
-        long[] spent = {Long.parseLong(fields[11]) * TICK_NS, Long.parseLong(fields[12]) * TICK_NS,
-            Long.parseLong(fields[7]), Long.parseLong(fields[9]), voluntary, involuntary};
-        return new Usage(spent, cpuFrom, cpuNs(), 2, stat.length() + status.length());
+
+        private Usage usage() {
+            String stat = text(this.stat, statBytes), status = text(this.status, statusBytes);
+            String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+            long voluntary = 0, involuntary = 0;
+            for (String line : status.split("\n")) {
+                if (line.startsWith("voluntary_ctxt")) voluntary = Long.parseLong(line.split("\\s+")[1]);
+                if (line.startsWith("nonvoluntary_ctxt")) involuntary = Long.parseLong(line.split("\\s+")[1]);
+            }
+            long[] spent = {Long.parseLong(fields[11]) * TICK_NS, Long.parseLong(fields[12]) * TICK_NS,
+                Long.parseLong(fields[7]), Long.parseLong(fields[9]), voluntary, involuntary};
+            return new Usage(spent, cpu, 2, statBytes + statusBytes);
+        }
+
+        private static String text(byte[] bytes, int length) {
+            return new String(bytes, 0, length, StandardCharsets.ISO_8859_1);
+        }
+    }
+
+    static Look before() throws IOException {
+        return new Look(true);
+    }
+
+    static Look after() throws IOException {
+        return new Look(false);
     }
 
     /** CLOCK_THREAD_CPUTIME_ID; below 0 where the JVM does not have it. */
@@ -84,22 +116,22 @@ final class Usage {
     }
 
     /** By one call; the kernel makes such a file when it is read, and its name of a thread may have any byte in it. */
-    private static String whole(String path) throws IOException {
-        byte[] bytes = new byte[FILE_BYTES];
+    private static int whole(String path, byte[] bytes) throws IOException {
         try (FileInputStream file = new FileInputStream(path)) {
-            return new String(bytes, 0, Math.max(0, file.read(bytes)), StandardCharsets.ISO_8859_1);
+            return Math.max(0, file.read(bytes));
         }
     }
 
-    Usage since(Usage before) {
-        return with(before, -1);
+    /** Of a thread that was there before the pass. */
+    static Usage between(Look before, Look after) {
+        return after.usage().with(before.usage(), -1);
     }
 
     /** Of a thread that began with the pass. What no tick tells of its time is as likely either. */
-    Usage sinceItBegan(Usage before) {
-        Usage since = since(before);
-        if (before.cpuTo < 0 || cpuFrom < 0) return since;
-        long cpu = Math.max(0, cpuFrom - before.cpuTo), untold = cpu - since.spent[USER] - since.spent[SYSTEM];
+    static Usage sinceItBegan(Look before, Look after) {
+        Usage since = between(before, after);
+        if (before.cpu < 0 || after.cpu < 0) return since;
+        long cpu = Math.max(0, after.cpu - before.cpu), untold = cpu - since.spent[USER] - since.spent[SYSTEM];
         since.spent[USER] = Math.max(0, Math.min(since.spent[USER] + untold / 2, cpu));
         since.spent[SYSTEM] = cpu - since.spent[USER];
         return since;
@@ -112,7 +144,7 @@ final class Usage {
     private Usage with(Usage other, int sign) {
         long[] sum = spent.clone();
         for (int i = 0; i < sum.length; i++) sum[i] += sign * other.spent[i];
-        return new Usage(sum, cpuFrom, cpuTo, calls + other.calls, bytes + other.bytes);
+        return new Usage(sum, cpu, calls + other.calls, bytes + other.bytes);
     }
 
     /** Both looks are made between `go` and `done`, and so are those at the log of safepoints, where there is one. */
