@@ -10,7 +10,7 @@ use std::{
     process::Command,
 };
 
-use rustix::mm::{Advice, MapFlags, MlockFlags, MsyncFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags};
 
 use crate::bus;
 
@@ -21,6 +21,21 @@ pub enum Sharing {
     Shared,
     /// MAP_PRIVATE: this process alone, on a copy of the page.
     Private,
+}
+
+/// msync(2). (rustix 1.1.6 takes what the call returns for the error, which is -1.)
+///
+/// # Errors
+/// What the call said.
+///
+/// # Safety
+/// The bytes are of a mapping of the caller's.
+pub unsafe fn msync(address: *mut libc::c_void, bytes: usize, flags: libc::c_int) -> io::Result<()> {
+    // SAFETY: the caller's.
+    match unsafe { libc::msync(address, bytes, flags) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// The first bytes of a file, mapped for reading and writing.
@@ -80,8 +95,7 @@ impl Pages {
     /// What the call said; a write error is reported here.
     pub fn sync(&self) -> io::Result<()> {
         // SAFETY: the mapping lives as long as `self`.
-        unsafe { rustix::mm::msync(self.start.cast(), self.bytes, MsyncFlags::SYNC) }?;
-        Ok(())
+        unsafe { msync(self.start.cast(), self.bytes, libc::MS_SYNC) }
     }
 
     /// msync(2) with MS_ASYNC.
@@ -90,8 +104,7 @@ impl Pages {
     /// What the call said.
     pub fn sync_async(&self) -> io::Result<()> {
         // SAFETY: as above.
-        unsafe { rustix::mm::msync(self.start.cast(), self.bytes, MsyncFlags::ASYNC) }?;
-        Ok(())
+        unsafe { msync(self.start.cast(), self.bytes, libc::MS_ASYNC) }
     }
 
     /// MADV_POPULATE_WRITE (Linux 5.14): write faults of all pages, and no store.
@@ -176,6 +189,14 @@ fn usage_of_this_thread() -> libc::rusage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn msync_says_what_the_kernel_says() {
+        let page = crate::page_bytes() as usize;
+        // SAFETY: nothing is mapped at the last page below the top, and nothing is changed.
+        let said = unsafe { msync((usize::MAX - 2 * page + 1) as *mut libc::c_void, page, libc::MS_SYNC) };
+        assert_eq!(said.unwrap_err().raw_os_error(), Some(libc::ENOMEM));
+    }
 
     #[test]
     fn a_page_that_cannot_be_had_is_an_error_and_not_the_end_of_the_process() {

@@ -4,7 +4,7 @@
 use std::{fs::File, io, ops::Deref, ptr, ptr::NonNull};
 
 use rustix::{
-    mm::{Advice, MapFlags, MsyncFlags, ProtFlags},
+    mm::{Advice, MapFlags, ProtFlags},
     param::page_size,
     process::{Resource, getrlimit},
 };
@@ -108,7 +108,7 @@ impl Writable {
         // SAFETY: `start` is at most `part.start`, which lies within the mapping.
         let address = unsafe { self.0.address.as_ptr().add(start) };
         // SAFETY: the pages from `start` to the end of `part` are this mapping's own; msync(2) changes nothing in memory.
-        Ok(unsafe { rustix::mm::msync(address.cast(), part.end - start, MsyncFlags::SYNC) }?)
+        unsafe { sys::pages::msync(address.cast(), part.end - start, libc::MS_SYNC) }
     }
 }
 
