@@ -13,7 +13,7 @@ use super::equal_work::{self, TooLittle, too_little_from_device};
 use crate::{
     measured::{Cell, Run},
     stats::{self, SortedValues},
-    verdict::{LEAST_PAIRS, side, verdict},
+    verdict::{LEAST_PAIRS, MARGIN, side, verdict},
 };
 
 /// Puts what the job says in the place of what the rounds said, where it decides something else. Where it decides nothing
@@ -44,8 +44,10 @@ pub(crate) fn confirm(run: &Run, arms: [&Cell; 2], finding: &mut Comparison, dep
     };
     let verdict = verdict(Some(speedup), pairs).unwrap_or(Verdict::Undecided);
     let rounds = (finding.speedup, finding.verdict);
-    // An undecided comparison answers, too: its interval says how much faster the arm is at most.
-    let is_contradicted = || rounds.0.is_some_and(|it| !fit(it, speedup));
+    // An undecided comparison answers, too: its interval says how much faster the arm is at most. Where that is not by the
+    // margin, it says on which side.
+    let is_on_a_side = rounds.1.is_decided() || rounds.0.is_some_and(|it| it.ci_high <= 1.0 + MARGIN);
+    let is_contradicted = || rounds.0.is_some_and(|it| !fit(it, speedup, is_on_a_side));
     finding.answer_of = match verdict.is_decided() {
         true if verdict == rounds.1 => AnswerOf::RoundsAndJob,
         true if !depends_on_fork => AnswerOf::Job,
@@ -110,12 +112,13 @@ fn came_from_device(job: &Confirmation, arms: [&Cell; 2], page_bytes: u64) -> Op
     Some([of(baseline)?, of(arm)?])
 }
 
-/// Whether the medians lie on the same side of the margin and each in the interval of the other; medians that differ by less
-/// than the margin do not differ.
-fn fit(rounds: Estimate, job: Estimate) -> bool {
+/// Whether the medians lie on the same side of the margin, if the rounds are on one, and each in the interval of the other;
+/// medians that differ by less than the margin do not differ.
+fn fit(rounds: Estimate, job: Estimate, is_on_a_side: bool) -> bool {
     let contains = |it: Estimate, other: Estimate| (it.ci_low..=it.ci_high).contains(&other.median);
     let is_near = side(rounds.median / job.median) == 0;
-    side(rounds.median) == side(job.median) && (is_near || (contains(rounds, job) && contains(job, rounds)))
+    let is_on_the_other = is_on_a_side && side(rounds.median) != side(job.median);
+    !is_on_the_other && (is_near || (contains(rounds, job) && contains(job, rounds)))
 }
 
 /// The passes of both cells at the size of the job, whichever of them was the baseline there, and how many times faster the

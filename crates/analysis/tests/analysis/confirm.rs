@@ -104,6 +104,10 @@ fn what_the_rounds_leave_open_has_no_bound_where_the_job_lies_beyond_it() {
     let fits = comparison(&[0.98, 1.08, 1.15, 1.06, 1.04]);
     assert_eq!((fits.verdict, fits.answer_of), (Verdict::Undecided, AnswerOf::RoundsUnconfirmed));
     assert!(fits.bounds().is_some());
+    // Around the margin the two are on no side of it.
+    for ratios in [[0.97, 1.045, 1.1, 1.02, 1.08], [0.97, 1.075, 1.14, 1.02, 1.1], [0.8, 1.1, 1.4, 0.9, 1.2]] {
+        assert_eq!(comparison(&ratios).answer_of, AnswerOf::RoundsUnconfirmed, "{ratios:?}");
+    }
 }
 
 #[test]
