@@ -115,9 +115,9 @@ struct Seen {
     identity: Identity,
     /// When it was first seen.
     bytes: u64,
-    /// What was asked to be brought in, and by which advice at last.
-    ahead: Spans,
-    ahead_by: Option<Advice>,
+    /// What was asked to be brought in by each advice, and by all of them within these bytes.
+    ahead: Vec<(Advice, Spans)>,
+    asked: Spans,
 }
 
 /// Parts of a file that do not touch each other, by where they begin: where they end.
@@ -163,7 +163,7 @@ impl Files {
         let next = FileId(self.places.len());
         let file = *self.places.entry(opened.identity()).or_insert_with(|| {
             sink.file(next, opened);
-            self.seen.push(Seen { identity, bytes: opened.bytes, ahead: Spans::default(), ahead_by: None });
+            self.seen.push(Seen { identity, bytes: opened.bytes, ahead: Vec::new(), asked: Spans::default() });
             next
         });
         let [direct, appends] = [libc::O_DIRECT, libc::O_APPEND].map(|it| opened.flags & it != 0);
@@ -204,9 +204,15 @@ impl Files {
             // readahead(2) of no bytes brings in none.
             let to_the_end = span.bytes == 0 && advice != Advice::ReadAhead;
             let bytes = if to_the_end { u64::MAX } else { span.bytes };
-            let Seen { ahead, ahead_by, bytes: of_file, .. } = &mut self.seen[open.file.0];
-            *ahead_by = Some(advice);
-            Some(ahead.add(span.offset, span.offset.saturating_add(bytes).min(*of_file)))
+            let Seen { ahead, asked, bytes: of_file, .. } = &mut self.seen[open.file.0];
+            let (from, to) = (span.offset, span.offset.saturating_add(bytes));
+            let at = ahead.iter().position(|it| it.0 == advice).unwrap_or_else(|| {
+                ahead.push((advice, Spans::default()));
+                ahead.len() - 1
+            });
+            // The file may have grown since.
+            ahead[at].1.add(from, to);
+            Some(asked.add(from, to.min(*of_file)))
         } else {
             None
         }
@@ -215,8 +221,8 @@ impl Files {
     /// What a read of these bytes is under.
     pub(super) fn under(&self, open: OpenId, read: Span) -> impl Iterator<Item = Under> {
         let open = &self.open[open.0];
-        let Seen { ahead, ahead_by, .. } = &self.seen[open.file.0];
-        open.under().chain(ahead_by.filter(|_| ahead.covers(&read)).map(Under::Advice))
+        let ahead = &self.seen[open.file.0].ahead;
+        open.under().chain(ahead.iter().filter(move |it| it.1.covers(&read)).map(|it| Under::Advice(it.0)))
     }
 
     pub(super) fn of(&mut self, open: OpenId) -> &mut OpenFile {
