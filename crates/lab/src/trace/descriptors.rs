@@ -6,10 +6,7 @@
 //! what it did open is its own if no other one has opened the same: threads of one process close and open for each other. Of
 //! several it is not known which one it is, so that the position of none of them is known from then on.
 
-use std::{
-    collections::{HashMap, HashSet},
-    rc::Rc,
-};
+use std::{collections::HashMap, rc::Rc};
 
 /// Of processes that make processes and so on; beyond that nothing is inherited, so that a log with a long chain is read in a
 /// time that is in proportion to its length.
@@ -32,6 +29,8 @@ struct Table {
     /// It began as this one was at that step.
     copy_of: Option<(usize, u64)>,
     depth: u32,
+    /// Threads that have it.
+    threads: u32,
     /// What it does not have was open before the log begins, or came through a socket.
     is_complete: bool,
 }
@@ -60,11 +59,76 @@ struct Named {
     doubt: usize,
 }
 
+/// What a table has under a number.
+enum Has<'a> {
+    Open(&'a Opened),
+    Closed,
+    /// Neither it nor the first of those that it is a copy of was seen to open or close it.
+    Nothing {
+        first: usize,
+    },
+}
+
 /// Where the position of a descriptor is.
 enum Place {
     Of(usize),
     OneOfSeveral,
     Unheard,
+}
+
+/// For each number and path, the last step at which one of several may have been moved. Those that may be other names of the
+/// same open files have it together.
+#[derive(Debug, Default)]
+struct Doubts {
+    /// A step, or the place of those that it is together with.
+    steps: Vec<Result<u64, usize>>,
+}
+
+impl Doubts {
+    fn add(&mut self) -> usize {
+        self.steps.push(Ok(0));
+        self.steps.len() - 1
+    }
+
+    /// Its group, and the step.
+    fn of(&mut self, mut at: usize) -> (usize, u64) {
+        loop {
+            match self.steps[at] {
+                Ok(step) => return (at, step),
+                // Half as far the next time.
+                Err(to) => {
+                    if let Err(next) = self.steps[to] {
+                        self.steps[at] = Err(next);
+                    }
+                    at = to;
+                }
+            }
+        }
+    }
+
+    fn raise(&mut self, at: usize, step: u64) {
+        let (group, _) = self.of(at);
+        self.steps[group] = Ok(step);
+    }
+
+    fn join(&mut self, one: usize, other: usize) {
+        let [(one, step), (other, others)] = [one, other].map(|it| self.of(it));
+        if one != other {
+            self.steps[one] = Ok(step.max(others));
+            self.steps[other] = Err(one);
+        }
+    }
+}
+
+/// A call that makes a thread, or a process.
+#[derive(Debug)]
+struct Making {
+    /// What is made has the same descriptors.
+    shares: bool,
+    /// It was heard before the call returned.
+    made: Option<u64>,
+    /// When the call began. What is made has the descriptors of then, whatever other threads do until it returns.
+    step: u64,
 }
 
 #[derive(Debug, Default)]
@@ -75,13 +139,16 @@ pub(super) struct Descriptors {
     of: HashMap<u64, usize>,
     positions: Vec<Position>,
     named: HashMap<(u64, Rc<str>), Named>,
-    /// For each number and path, the last step at which one of several may have been moved.
-    doubts: Vec<u64>,
-    /// Threads in a call that makes another one, and whether that has the same descriptors.
-    making: HashMap<u64, bool>,
-    /// Those that were heard before the call that made them returned: with a table by it, and without one.
-    adopted: HashSet<u64>,
-    orphans: HashSet<u64>,
+    doubts: Doubts,
+    /// Threads in a call that makes another one.
+    making: HashMap<u64, Making>,
+    /// Those that were heard while several were being made: the table that they began with, and whether another one may have the
+    /// same descriptors.
+    orphans: HashMap<u64, (usize, bool)>,
+    /// How many of them may.
+    sharing: usize,
+    /// The number of the first one, which has none in the log as long as it is alone.
+    first: Option<u64>,
     /// A thread came from nowhere: the log has not the calls that make them.
     lacks_calls: bool,
 }
@@ -90,24 +157,34 @@ impl Descriptors {
     /// The log has a line of this thread. Where it is the first one, its descriptors are those of the thread that is making one.
     /// `is_child`: another one made it. One that has a number only since there are others is the first.
     pub(super) fn hear(&mut self, thread: u64, is_child: bool) {
+        let thread = self.numbered(thread);
         if self.of.contains_key(&thread) {
             return;
         }
-        let numberless = self.of.get(&0).filter(|_| !is_child).copied();
-        let mut makers = self.making.iter();
-        let maker = makers.next().filter(|_| makers.next().is_none()).map(|(maker, shares)| (*maker, *shares));
-        if let Some(table) = numberless {
-            self.of.insert(thread, table);
-        } else if let Some((maker, shares)) = maker {
-            self.begin(thread, maker, shares);
-            self.adopted.insert(thread);
+        let mut makers = self.making.iter().filter(|it| it.1.made.is_none());
+        let maker = makers.next().filter(|_| makers.next().is_none()).map(|(maker, it)| (*maker, it.shares, it.step));
+        if let Some(table) = self.of.get(&0).filter(|_| !is_child).copied() {
+            self.ended(0);
+            self.assign(thread, table);
+            self.first = Some(thread);
+        } else if let Some((maker, shares, step)) = maker {
+            self.begin(thread, maker, shares, step);
+            self.making.entry(maker).and_modify(|it| it.made = Some(thread));
         } else {
-            self.lacks_calls |= !self.tables.is_empty() && self.making.is_empty();
+            let mut makers = self.making.values().filter(|it| it.made.is_none()).peekable();
             if !self.tables.is_empty() {
-                self.orphans.insert(thread);
+                self.lacks_calls |= makers.peek().is_none();
+                let shares = makers.any(|it| it.shares);
+                self.sharing += usize::from(shares);
+                self.orphans.insert(thread, (self.tables.len(), shares));
             }
             self.add(thread, Table::default());
         }
+    }
+
+    /// The first thread has no number as long as it is alone.
+    fn numbered(&self, thread: u64) -> u64 {
+        if thread == 0 { self.first.unwrap_or(0) } else { thread }
     }
 
     /// The first thread executes the command: what it has is what it opens, and what was open before the log.
@@ -123,53 +200,75 @@ impl Descriptors {
     pub(super) fn parted(&mut self, thread: u64) {
         self.step += 1;
         let table = self.table(thread);
-        if self.of.iter().any(|(other, of)| *other != thread && *of == table) {
-            let own = self.copy(table);
-            self.add(thread, own);
+        // It is not known which it has had until now.
+        self.lacks_calls |= self.orphans.contains_key(&self.numbered(thread));
+        if self.tables[table].threads > 1 {
+            let own = self.copy(table, self.step);
+            self.add(self.numbered(thread), own);
         }
     }
 
     /// A call that makes a thread, or a process, has begun.
     pub(super) fn makes(&mut self, thread: u64, shares: bool) {
-        self.making.insert(thread, shares);
+        self.step += 1;
+        self.making.insert(self.numbered(thread), Making { shares, made: None, step: self.step });
     }
 
     pub(super) fn made_none(&mut self, thread: u64) {
-        self.making.remove(&thread);
+        self.making.remove(&self.numbered(thread));
     }
 
     /// It has returned.
     pub(super) fn made(&mut self, thread: u64, child: u64, shares: bool) {
         self.step += 1;
-        self.making.remove(&thread);
-        if self.adopted.remove(&child) {
+        let making = self.making.remove(&self.numbered(thread));
+        let step = making.as_ref().map_or(self.step, |it| it.step);
+        match making.and_then(|it| it.made) {
+            Some(made) if made == child => return,
+            // Another one was taken for it, which came from nowhere.
+            Some(_) => self.lacks_calls = true,
+            None => {}
+        }
+        // It was heard before, and may have ended since. Those that it has made go on.
+        let Some((early, may_share)) = self.orphans.remove(&child) else {
+            return self.begin(child, thread, shares, step);
+        };
+        self.sharing -= usize::from(may_share);
+        let table = self.table(thread);
+        if early == table {
             return;
         }
-        if !self.orphans.remove(&child) {
-            return self.begin(child, thread, shares);
-        }
-        // It was heard before, and may have ended since.
-        let Some(&early) = self.of.get(&child) else { return };
-        let table = self.table(thread);
         if !shares {
-            let copy = self.copy(table);
-            let Table { copy_of, depth, is_complete, .. } = copy;
+            let Table { copy_of, depth, is_complete, .. } = self.copy(table, step);
             let own = &mut self.tables[early];
             (own.copy_of, own.depth, own.is_complete) = (copy_of, depth, is_complete);
             return;
         }
-        let opened = std::mem::take(&mut self.tables[early].history);
-        for (number, history) in opened {
-            let last = history.into_iter().last().and_then(|it| it.1);
-            self.set(table, number, last);
+        for (number, opened) in std::mem::take(&mut self.tables[early].history) {
+            let history = self.tables[table].history.entry(number).or_default();
+            history.extend(opened);
+            history.sort_by_key(|it| it.0);
         }
-        self.of.insert(child, table);
+        // It may have made others already.
+        let all: Vec<u64> = self.of.iter().filter(|it| *it.1 == early).map(|it| *it.0).collect();
+        all.into_iter().for_each(|it| self.assign(it, table));
     }
 
     /// The kernel gives its number to another one.
     pub(super) fn ended(&mut self, thread: u64) {
-        self.of.remove(&thread);
+        let thread = self.numbered(thread);
+        if let Some(table) = self.of.remove(&thread) {
+            self.tables[table].threads -= 1;
+        }
         self.making.remove(&thread);
+    }
+
+    /// A thread executes a program: it goes on under the number of its process, whose first thread ends.
+    pub(super) fn superseded(&mut self, process: u64, by: u64) {
+        let table = self.of.get(&by).copied();
+        self.ended(process);
+        self.ended(by);
+        table.into_iter().for_each(|it| self.assign(process, it));
     }
 
     pub(super) fn closed(&mut self, thread: u64, number: u64) {
@@ -189,25 +288,32 @@ impl Descriptors {
             Place::Of(place) => place,
             Place::OneOfSeveral | Place::Unheard => {
                 let place = self.new_place(None, matches!(found, Place::OneOfSeveral));
-                self.name(thread, from, path, place);
+                self.opened_before(thread, from, path, place);
                 place
             }
         };
         self.name(thread, number, path, place);
+        if self.positions[place].is_unsure {
+            let doubts = [from, number].map(|it| self.named.get(&(it, Rc::from(path))).map(|it| it.doubt));
+            if let [Some(one), Some(other)] = doubts {
+                self.doubts.join(one, other);
+            }
+        }
     }
 
     /// Where a call that moves the position begins.
     pub(super) fn moved(&mut self, thread: u64, number: u64, path: &str, by: u64) -> Option<u64> {
         let Place::Of(place) = self.place(thread, number, path) else { return None };
         let Position { at, since, names, .. } = &mut self.positions[place];
-        let offset = at.filter(|_| names.iter().all(|it| self.doubts[*it] < *since));
+        let offset = at.filter(|_| names.iter().all(|it| self.doubts.of(*it).1 < *since));
         *at = offset.map(|it| it.saturating_add(by));
         offset
     }
 
     pub(super) fn seek(&mut self, thread: u64, number: u64, path: &str, to: u64) {
         if let Place::Unheard = self.place(thread, number, path) {
-            self.opened(thread, number, path);
+            let place = self.new_place(None, false);
+            self.opened_before(thread, number, path, place);
         }
         if let Place::Of(place) = self.place(thread, number, path) {
             self.step += 1;
@@ -218,33 +324,40 @@ impl Descriptors {
 
     fn table(&mut self, thread: u64) -> usize {
         self.hear(thread, false);
-        self.of[&thread]
+        self.of[&self.numbered(thread)]
     }
 
     fn add(&mut self, thread: u64, table: Table) {
         self.tables.push(table);
-        self.of.insert(thread, self.tables.len() - 1);
+        self.assign(thread, self.tables.len() - 1);
+    }
+
+    fn assign(&mut self, thread: u64, table: usize) {
+        self.tables[table].threads += 1;
+        if let Some(before) = self.of.insert(thread, table) {
+            self.tables[before].threads -= 1;
+        }
     }
 
     /// A thread that begins with the descriptors of its maker.
-    fn begin(&mut self, thread: u64, maker: u64, shares: bool) {
+    fn begin(&mut self, thread: u64, maker: u64, shares: bool, step: u64) {
         let table = self.table(maker);
         if shares {
-            self.of.insert(thread, table);
+            self.assign(thread, table);
         } else {
-            let copy = self.copy(table);
+            let copy = self.copy(table, step);
             self.add(thread, copy);
         }
     }
 
-    fn copy(&self, table: usize) -> Table {
-        let Table { history, copy_of, depth, is_complete } = &self.tables[table];
+    fn copy(&self, table: usize, step: u64) -> Table {
+        let Table { history, copy_of, depth, is_complete, .. } = &self.tables[table];
         let (is_empty, depth, is_complete) = (history.is_empty(), *depth, *is_complete);
         match (is_empty, copy_of) {
             // A shell's child that makes another one at once.
             (true, copy_of @ Some(_)) => Table { copy_of: *copy_of, depth, is_complete, ..Table::default() },
             _ if depth >= DEPTH_MAX => Table::default(),
-            _ => Table { copy_of: Some((table, self.step)), depth: depth + 1, is_complete, ..Table::default() },
+            _ => Table { copy_of: Some((table, step)), depth: depth + 1, is_complete, ..Table::default() },
         }
     }
 
@@ -263,9 +376,12 @@ impl Descriptors {
         let (table, path) = (self.table(thread), Rc::<str>::from(path));
         self.set(table, number, Some(Opened { path: Rc::clone(&path), place }));
         let doubts = &mut self.doubts;
-        let named = self.named.entry((number, path)).or_insert_with(|| {
-            doubts.push(0);
-            Named { place, thread, is_only: true, is_of_one: true, doubt: doubts.len() - 1 }
+        let named = self.named.entry((number, path)).or_insert_with(|| Named {
+            place,
+            thread,
+            is_only: true,
+            is_of_one: true,
+            doubt: doubts.add(),
         });
         named.is_only &= named.place == place;
         named.is_of_one &= named.thread == thread;
@@ -279,24 +395,41 @@ impl Descriptors {
         }
     }
 
-    fn has(&self, mut table: usize, number: u64) -> Option<&Opened> {
+    /// What a descriptor is. A log may say of two that each made the other, so that this ends where no chain is longer.
+    fn has(&self, mut table: usize, number: u64) -> Has<'_> {
         let mut until = u64::MAX;
-        loop {
+        for _ in 0..=DEPTH_MAX {
             let it = &self.tables[table];
             let history = it.history.get(&number).map_or(&[][..], |it| it);
             let before = &history[..history.partition_point(|it| it.0 <= until)];
             match (before.last(), it.copy_of) {
-                (Some((_, opened)), _) => return opened.as_ref(),
+                (Some((_, opened)), _) => return opened.as_ref().map_or(Has::Closed, Has::Open),
                 (None, Some((from, step))) => (table, until) = (from, until.min(step)),
-                (None, None) => return None,
+                (None, None) => return Has::Nothing { first: table },
             }
         }
+        Has::Closed
+    }
+
+    /// What was open before the log begins is open in all that have it from the first one.
+    fn opened_before(&mut self, thread: u64, number: u64, path: &str, place: usize) {
+        let table = self.table(thread);
+        let first = match self.has(table, number) {
+            Has::Nothing { first } if first != table => first,
+            _ => return self.name(thread, number, path, place),
+        };
+        self.name(thread, number, path, place);
+        let Some((_, opened)) = self.tables[table].history.get_mut(&number).and_then(Vec::pop) else { return };
+        self.tables[first].history.entry(number).or_default().insert(0, (0, opened));
     }
 
     fn place(&mut self, thread: u64, number: u64, path: &str) -> Place {
         let table = self.table(thread);
-        let own = self.has(table, number).filter(|it| *it.path == *path).map(|it| it.place);
-        let is_known = !self.lacks_calls && self.orphans.is_empty();
+        let own = match self.has(table, number) {
+            Has::Open(it) if *it.path == *path => Some(it.place),
+            _ => None,
+        };
+        let is_known = !self.lacks_calls && self.sharing == 0;
         let named = self.named.get(&(number, Rc::from(path)));
         let found = match (own, named) {
             (Some(place), _) if is_known => Place::Of(place),
@@ -314,7 +447,7 @@ impl Descriptors {
         };
         if !names.is_empty() {
             self.step += 1;
-            names.into_iter().for_each(|it| self.doubts[it] = self.step);
+            names.into_iter().for_each(|it| self.doubts.raise(it, self.step));
         }
         found
     }

@@ -63,7 +63,12 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
         }
         if text.starts_with("+++") || text.starts_with("---") {
             is_known = true;
-            if text.starts_with("+++") {
+            if let Some(by) = superseder(text) {
+                descriptors.superseded(thread, by);
+                if let Some(begun) = unfinished.remove(&by) {
+                    unfinished.insert(thread, begun);
+                }
+            } else if text.starts_with("+++") {
                 found.ended(thread);
                 descriptors.ended(thread);
             }
@@ -74,6 +79,10 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
                 found.child(it);
                 found.heard.insert(it);
             }
+        } else if let Some((begun, process)) = pid_changed(text) {
+            // It goes on under the number of its process.
+            unfinished.insert(process, begun.trim_end().into());
+            is_known = true;
         } else if let Some(begun) = text.strip_suffix("<unfinished ...>") {
             // The space behind a comma is that of the arguments, which the other half begins without.
             let begun = begun.trim_end();
@@ -115,6 +124,17 @@ fn prefix(line: &str) -> (u64, &str) {
         }
         _ => (thread, rest),
     }
+}
+
+/// `+++ superseded by execve in pid 101 +++`: the thread that goes on under this one's number.
+fn superseder(text: &str) -> Option<u64> {
+    text.strip_prefix("+++ superseded by execve in pid ")?.split(' ').next()?.parse().ok()
+}
+
+/// `execve("p", ["p"], 0x7f <pid changed to 100 ...>`: what has begun, and the number under which it ends.
+fn pid_changed(text: &str) -> Option<(&str, u64)> {
+    let (begun, process) = text.strip_suffix(" ...>")?.rsplit_once("<pid changed to ")?;
+    Some((begun, process.parse().ok()?))
 }
 
 fn numbered(thread: u64) -> Option<u64> {
