@@ -31,8 +31,25 @@ pub fn replaced(
     let of_variant: Vec<&Compare> = named.filter(|it| it.variant == variant).collect();
     // What was published is often done by arms of other names.
     let has_arms = of_variant.iter().any(|it| it.has(arms));
-    let asked = of_variant.into_iter().filter(|it| !has_arms || it.has(arms));
-    asked.map(|it| otherwise(it, origin, condition)).min_by_key(Vec::len).unwrap_or_default()
+    let asked: Vec<&Compare> = of_variant.into_iter().filter(|it| !has_arms || it.has(arms)).collect();
+    // What no option replaces, the comparison that the condition comes from has as it was written.
+    let is_kept = |it: &Compare| {
+        fn has<T: PartialEq>(all: &[T], some: &[T]) -> bool {
+            some.iter().all(|it| all.contains(it))
+        }
+        origin.is_none_or(|of| {
+            has(&it.aligned, &of.aligned)
+                && has(&it.storage, &of.storage)
+                && has(&it.durability, &of.durability)
+                && has(&it.descriptor, &of.descriptor)
+                && has(&it.layout, &of.layout)
+                && [it.range, it.full_range].contains(&of.range)
+                && it.memory == of.memory
+        })
+    };
+    let any_is = asked.iter().any(|it| is_kept(it));
+    let nearest = asked.into_iter().filter(|it| !any_is || is_kept(it)).map(|it| otherwise(it, origin, condition));
+    nearest.min_by_key(Vec::len).unwrap_or_default()
 }
 
 /// In what a condition is none of those that a comparison asks for, at the published size too.

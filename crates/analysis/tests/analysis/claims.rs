@@ -1694,6 +1694,54 @@ fn what_options_measure_instead_of_what_is_asked_decides_no_claim_and_is_no_figu
 }
 
 #[test]
+fn what_options_replace_is_asked_by_no_other_comparison_that_differs_in_what_they_leave() {
+    // Aligned where mapped, unaligned where cached: an option measures both in one state.
+    let text = r#"
+        title = "Duel"
+        [[compare]]
+        arms = ["read", "mmap"]
+        workload = "random"
+        block = "4 KiB"
+        state = "mapped"
+        [[compare]]
+        arms = ["read", "mmap"]
+        workload = "random"
+        block = "4 KiB"
+        state = "cached"
+        aligned = false
+        [[claim]]
+        id = "it"
+        says = "it is so"
+        arm = "mmap"
+        than = "read"
+        expect = "lower"
+        where = { aligned = [true] }"#;
+    let mut lab = Lab::of_experiment(&text.replace("\"mapped\"", "\"cached\""));
+    lab.record.experiment.note_filtered(&Lab::of_experiment(text).record.experiment);
+    for (at, aligned) in [true, false].into_iter().enumerate() {
+        lab.record.conditions[at].aligned = aligned;
+    }
+    for cell in 0..lab.record.cells.len() {
+        let ns = if lab.record.cells[cell].arm.method == "mmap" { 5_000.0 } else { 10_000.0 };
+        lab.measure(cell, 10, ns, |_, _| {});
+    }
+    let claim = only(&lab);
+    assert_eq!(claim.verdict, ClaimVerdict::NotTestableHere, "{claim:?}");
+    assert_eq!(claim.reasons, [replaced(&[("cached", &["mapped"])])]);
+}
+
+#[test]
+fn two_conditions_that_are_said_to_be_the_same_are_held_against_each_other_in_words_that_say_how() {
+    let lists = "block = [\"64 KiB\", \"4 KiB\"]\nstate = \"cached\"";
+    let claim =
+        "metric = \"time\"\nexpect = \"same\"\nwhere = { block = [\"64 KiB\"] }\nthan_where = { block = [\"4 KiB\"] }";
+    let lab = across(lists, claim, |condition, _| condition.block_bytes as f64);
+    let claims = lab.analyze().claims;
+    let says = report::words::reasons(&claims[0].reasons).unwrap_or_default();
+    assert!(says.contains("in the second condition over that in the first") && !says.contains("less"), "{says}");
+}
+
+#[test]
 fn what_is_asked_at_the_published_size_alone_decides_a_part_of_a_claim_and_what_stands_beside_it_nothing() {
     let published = only(&with_options(&[("block = \"4 KiB\"", "block = \"16 KiB\"")]));
     assert_eq!((published.verdict, published.complete), (ClaimVerdict::Holds, false));
