@@ -107,12 +107,18 @@ fn lead(of: &ClaimNumbers) -> String {
         (_, Metric::MinorFaults | Metric::DeviceReadBytes | Metric::PagesPerFault) => "fewer",
         _ => "less",
     };
+    let a_byte = if of.metric.is_quotient() { "" } else { " a byte" };
     match (of.expect, of.metric) {
+        (Expect::Same, _) if of.across && of.than.is_some() => {
+            format!("{metric} of {arm} relative to {than} in the second condition over that in the first")
+        }
+        (Expect::Same, _) if of.across => {
+            format!("{metric}{a_byte} with {arm} in the second condition over that in the first")
+        }
         _ if of.across && of.than.is_some() => {
             format!("{less} {metric} of {arm} relative to {than} in the first condition than in the second")
         }
         _ if of.across => {
-            let a_byte = if of.metric.is_quotient() { "" } else { " a byte" };
             format!("{less} {metric}{a_byte} with {arm} in the first condition than in the second")
         }
         (Expect::Same, _) => format!("{metric} of {than} over {arm}"),

@@ -322,7 +322,10 @@ impl Commands<'_> {
         };
         let says: Vec<String> = parts.iter().filter(|it| it.0.abs() >= NOTABLE * longer).map(part).collect();
         // Medians may say otherwise than the rounds.
-        (longer > 0.0 && !says.is_empty()).then(|| format!("{} spends {}", self.names.short(slower), says.join(", ")))
+        let commands = schema::distinct(self.findings.commands.iter().map(|it| it.arm.clone()));
+        let than = if commands.len() > 2 { format!(" than {}", self.names.short(faster)) } else { String::new() };
+        let slower = self.names.short(slower);
+        (longer > 0.0 && !says.is_empty()).then(|| format!("{slower} spends {}{than}", says.join(", ")))
     }
 
     /// What one of two commands reads by calls and the other one maps.
