@@ -1,6 +1,7 @@
 //! What claims and figures are about: a metric of one arm, or how many times lower it is than another arm's.
 
 use schema::{
+    beats::P99_DEADLINES,
     experiment::Metric,
     findings::{Estimate, Status},
     reason::{Reason, Unseen},
@@ -232,8 +233,15 @@ fn total(pass: &Pass, names: &[&str]) -> f64 {
 fn of_cell(run: &Run, metric: Metric, cell: &Cell, pass: &Pass) -> Option<f64> {
     match metric {
         Metric::CeilingShare => cell.ceiling_share_of(run, pass),
+        // As where its beats are shown.
+        Metric::StalledShare if deadlines(cell) < P99_DEADLINES => None,
         _ => of_pass(metric, pass),
     }
+}
+
+/// Of all passes together.
+fn deadlines(cell: &Cell) -> u64 {
+    cell.passes.iter().filter_map(|it| it.beats).map(|it| it.pass.deadlines).fold(0, u64::saturating_add)
 }
 
 fn of_pass(metric: Metric, pass: &Pass) -> Option<f64> {

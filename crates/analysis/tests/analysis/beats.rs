@@ -180,6 +180,8 @@ fn claims_are_about_the_99th_of_100_and_the_stalled_share_of_passes() {
     // One of a hundred is asked of each pass, of which there are too few here.
     assert_eq!(claimed(&p99("{ at-most = 1000000 }"), FREE, &[(70, 50)]), ClaimVerdict::NotTestableHere);
     assert_eq!(claimed(&share("{ at-most = 0.02 }"), FREE, &[(70, 50)]), ClaimVerdict::Holds);
+    // A share of fewer than a hundred of all passes together is none.
+    assert_eq!(claimed(&share("{ at-most = 0.02 }"), FREE, &[(70, 5)]), ClaimVerdict::NotTestableHere);
 }
 
 /// One condition with arms: what their deadlines were. The control in memory of each is free.
