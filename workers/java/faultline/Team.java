@@ -160,8 +160,9 @@ final class Team {
             try {
                 await();
                 Usage.Look before = counts ? Usage.before() : null;
-                await();
+                // Before any of them begins.
                 if (beat != null) beat.begin();
+                await();
                 phases();
                 await();
                 if (beat != null) beat.over();
