@@ -6,7 +6,10 @@
 //! what it did open is its own if no other one has opened the same: threads of one process close and open for each other. Of
 //! several it is not known which one it is, so that the position of none of them is known from then on.
 
-use std::{collections::HashMap, rc::Rc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    rc::Rc,
+};
 
 /// Of processes that make processes and so on; beyond that nothing is inherited, so that a log with a long chain is read in a
 /// time that is in proportion to its length.
@@ -140,8 +143,10 @@ pub(super) struct Descriptors {
     positions: Vec<Position>,
     named: HashMap<(u64, Rc<str>), Named>,
     doubts: Doubts,
-    /// Threads in a call that makes another one.
+    /// Threads in a call that makes another one; those of which it was not heard yet, and how many of these share.
     making: HashMap<u64, Making>,
+    expecting: BTreeSet<u64>,
+    expecting_shared: usize,
     /// Those that were heard while several were being made: the table that they began with, and whether another one may have the
     /// same descriptors.
     orphans: HashMap<u64, (usize, bool)>,
@@ -161,20 +166,19 @@ impl Descriptors {
         if self.of.contains_key(&thread) {
             return;
         }
-        let mut makers = self.making.iter().filter(|it| it.1.made.is_none());
-        let maker = makers.next().filter(|_| makers.next().is_none()).map(|(maker, it)| (*maker, it.shares, it.step));
+        let mut makers = self.expecting.iter();
+        let maker = makers.next().filter(|_| makers.next().is_none()).copied();
         if let Some(table) = self.of.get(&0).filter(|_| !is_child).copied() {
             self.ended(0);
             self.assign(thread, table);
             self.first = Some(thread);
-        } else if let Some((maker, shares, step)) = maker {
-            self.begin(thread, maker, shares, step);
-            self.making.entry(maker).and_modify(|it| it.made = Some(thread));
+        } else if let Some((maker, making)) = maker.and_then(|it| Some((it, self.expected(it)?))) {
+            self.begin(thread, maker, making.shares, making.step);
+            self.making.insert(maker, Making { made: Some(thread), ..making });
         } else {
-            let mut makers = self.making.values().filter(|it| it.made.is_none()).peekable();
             if !self.tables.is_empty() {
-                self.lacks_calls |= makers.peek().is_none();
-                let shares = makers.any(|it| it.shares);
+                self.lacks_calls |= self.expecting.is_empty();
+                let shares = self.expecting_shared > 0;
                 self.sharing += usize::from(shares);
                 self.orphans.insert(thread, (self.tables.len(), shares));
             }
@@ -211,17 +215,30 @@ impl Descriptors {
     /// A call that makes a thread, or a process, has begun.
     pub(super) fn makes(&mut self, thread: u64, shares: bool) {
         self.step += 1;
-        self.making.insert(self.numbered(thread), Making { shares, made: None, step: self.step });
+        let thread = self.numbered(thread);
+        self.expected(thread);
+        self.making.insert(thread, Making { shares, made: None, step: self.step });
+        self.expecting.insert(thread);
+        self.expecting_shared += usize::from(shares);
     }
 
     pub(super) fn made_none(&mut self, thread: u64) {
-        self.making.remove(&self.numbered(thread));
+        self.expected(self.numbered(thread));
+    }
+
+    /// The call that a thread is in, which is over, or is not expected to be heard of any more.
+    fn expected(&mut self, maker: u64) -> Option<Making> {
+        let making = self.making.remove(&maker)?;
+        if self.expecting.remove(&maker) {
+            self.expecting_shared -= usize::from(making.shares);
+        }
+        Some(making)
     }
 
     /// It has returned.
     pub(super) fn made(&mut self, thread: u64, child: u64, shares: bool) {
         self.step += 1;
-        let making = self.making.remove(&self.numbered(thread));
+        let making = self.expected(self.numbered(thread));
         let step = making.as_ref().map_or(self.step, |it| it.step);
         match making.and_then(|it| it.made) {
             Some(made) if made == child => return,
@@ -250,7 +267,11 @@ impl Descriptors {
             history.sort_by_key(|it| it.0);
         }
         // It may have made others already.
-        let all: Vec<u64> = self.of.iter().filter(|it| *it.1 == early).map(|it| *it.0).collect();
+        let is_alone = self.tables[early].threads == 1 && self.of.get(&child) == Some(&early);
+        let all = match is_alone {
+            true => vec![child],
+            false => self.of.iter().filter(|it| *it.1 == early).map(|it| *it.0).collect::<Vec<u64>>(),
+        };
         all.into_iter().for_each(|it| self.assign(it, table));
     }
 
@@ -260,7 +281,7 @@ impl Descriptors {
         if let Some(table) = self.of.remove(&thread) {
             self.tables[table].threads -= 1;
         }
-        self.making.remove(&thread);
+        self.expected(thread);
     }
 
     /// A thread executes a program: it goes on under the number of its process, whose first thread ends.
