@@ -5,7 +5,7 @@
 //! by its speedup over the baseline of its own run, in which that drift cancels. The baseline itself has nothing to be
 //! held against: its time counts only over three runs or more on each side, whose spread shows how far runs drift.
 
-use std::collections::BTreeMap;
+use std::{cell::OnceCell, collections::BTreeMap};
 
 use schema::{
     Findings, Labels, Record,
@@ -62,6 +62,8 @@ pub fn gate(threshold: &Threshold, first: &[Analyzed], others: &[Vec<Analyzed>])
 fn sides(threshold: &Threshold, first: &[Analyzed], second: &[Analyzed], gate: &mut Gate) {
     let runs: Vec<Analyzed> = first.iter().chain(second).copied().collect();
     let labels: Vec<Labels> = runs.iter().map(|(record, _)| Labels::of(record)).collect();
+    // Worked out once, and only where a gate may be breached.
+    let measured: Vec<OnceCell<Run>> = runs.iter().map(|_| OnceCell::new()).collect();
     let run = second.iter().map(|(record, _)| record.id.as_str()).collect::<Vec<&str>>().join(", ");
     for of_runs in cells_of_all(&runs) {
         let Some((at, cell)) = of_runs.iter().enumerate().find_map(|(at, it)| Some((at, (*it)?))) else { continue };
@@ -71,7 +73,7 @@ fn sides(threshold: &Threshold, first: &[Analyzed], second: &[Analyzed], gate: &
         let place = Place { cell, label: labels[at].of_cell(runs[at].0, cell.id.cell), run: run.clone() };
         let seen: Vec<CellOfRun> = runs.iter().zip(&of_runs).map(|(run, cell)| CellOfRun::of(*run, *cell)).collect();
         let (before, after) = seen.split_at(first.len());
-        judge(threshold, &place, before, after, gate);
+        judge(threshold, &place, before, after, || noise_of_two(&runs, &measured, &of_runs), gate);
     }
 }
 
@@ -109,7 +111,7 @@ struct Place<'a> {
 }
 
 /// What one run has of a cell.
-struct CellOfRun<'a> {
+struct CellOfRun {
     presence: Presence,
     ns_per_op: Option<Estimate>,
     baseline: bool,
@@ -124,12 +126,10 @@ struct CellOfRun<'a> {
     came_free: Option<Reason>,
     /// How many times its own limit it got.
     beyond: Option<(f64, Reason)>,
-    /// Its run, and where it is there.
-    of: Option<(&'a Record, usize)>,
 }
 
-impl<'a> CellOfRun<'a> {
-    fn of((record, findings): Analyzed<'a>, cell: Option<&CellFinding>) -> CellOfRun<'a> {
+impl CellOfRun {
+    fn of((record, findings): Analyzed, cell: Option<&CellFinding>) -> CellOfRun {
         let comparison = cell.and_then(|cell| findings.comparisons.iter().find(|it| it.id.cell == cell.id.cell));
         // Of the rounds in every run: one that was measured again at the size of the job is no regression of one that was
         // not.
@@ -152,7 +152,6 @@ impl<'a> CellOfRun<'a> {
             size: cell.map(|it| PassSize::of(it.does())),
             came_free: comparison.and_then(throttle::reason_of_rounds).cloned(),
             beyond: cell.filter(|it| it.does().storage.is_some()).and_then(|it| throttle::beyond(record, it.id.cell)),
-            of: cell.map(|it| (record, it.id.cell)),
             // Of every cell: a baseline has no comparison of its own.
             too_small: cell.and_then(|cell| {
                 let both = [Some(cell.id.cell), comparison.map(|it| it.baseline_cell)];
@@ -162,7 +161,14 @@ impl<'a> CellOfRun<'a> {
     }
 }
 
-fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[CellOfRun], gate: &mut Gate) {
+fn judge(
+    threshold: &Threshold,
+    place: &Place,
+    before: &[CellOfRun],
+    after: &[CellOfRun],
+    noise: impl Fn() -> f64,
+    gate: &mut Gate,
+) {
     let (id, arm, condition) = (place.cell.id, place.cell.arm.name.clone(), place.cell.condition.clone());
     let (label, run) = (place.label.clone(), place.run.clone());
     let lacking = |side: &[CellOfRun]| {
@@ -227,7 +233,7 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
     };
     // Only the whole interval beyond the limit is a breach, and beyond what one arm measured twice differs by: noise alone must
     // not fail a build.
-    if least > limit && least > noise_of_two(before, after) {
+    if least > limit && least > noise() {
         let cause = BreachCause::Beyond { speedup, basis };
         let (run, arm, condition, label) = (run.clone(), arm.clone(), condition.clone(), label.clone());
         gate.breaches.push(Breach { id, run, arm, condition, label, cause });
@@ -239,20 +245,17 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
     }
 }
 
-/// How many times as much two runs may differ by noise; the interval over several runs has what they differ by.
-fn noise_of_two(before: &[CellOfRun], after: &[CellOfRun]) -> f64 {
-    match (before, after) {
-        ([before], [after]) => {
-            let width = |it: &CellOfRun| {
-                let (record, cell) = it.of?;
-                let run = Run::new(record);
-                let cell = run.cells.iter().find(|it| it.id.cell == cell)?;
-                noise::width_under(&run, cell.own)
-            };
-            [before, after].into_iter().filter_map(width).map(f64::ln_1p).fold(0.0, f64::hypot).exp()
-        }
-        _ => 1.0,
+/// How many times as much a cell of two runs may differ by noise. Of several runs a side, the interval has what they differ by.
+fn noise_of_two<'a>(runs: &[Analyzed<'a>], measured: &[OnceCell<Run<'a>>], of_runs: &[Option<&CellFinding>]) -> f64 {
+    if runs.len() > 2 {
+        return 1.0;
     }
+    let each = runs.iter().zip(measured).zip(of_runs);
+    let widths = each.filter_map(|(((record, _), measured), cell)| {
+        let run = measured.get_or_init(|| Run::new(record));
+        noise::width_under(run, (*cell)?.does())
+    });
+    widths.map(f64::ln_1p).fold(0.0, f64::hypot).exp()
 }
 
 /// Why the times of two sides differ by what an I/O throttle let through free in one of them.

@@ -229,8 +229,9 @@ impl Claims {
 }
 
 /// Whether two runs have the same claim. Two files of experiments may have one name, and claims of one id and wording:
-/// their titles, what they ask, and what they call their arms distinguish them. What the runs measured does not, because options change that. What
-/// asks the same as a study that is built in is of that study, however it was worded; a changed copy of it is not.
+/// their titles, what they ask, and what they call their arms distinguish them. What the runs measured does not, because
+/// options change that. What asks the same as a study that is built in is of that study, however it was worded; a changed copy
+/// of it is not.
 fn is_same(one: &Asked, other: &Asked) -> bool {
     (&one.study, &one.claim.id, one.of) == (&other.study, &other.claim.id, other.of)
         && (one.of == Of::Study
