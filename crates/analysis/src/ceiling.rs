@@ -10,12 +10,17 @@ use crate::{
 impl<'a> Cell<'a> {
     /// As `reached_of_ceiling`, where the ceiling is one.
     pub(crate) fn ceiling_share(&self, run: &Run) -> Option<f64> {
-        self.reached_of_ceiling(run).filter(|_| self.why_no_ceiling(run).is_none())
+        self.reached_of_ceiling(run).filter(|_| self.exceeded(run).is_none())
     }
 
-    /// Why there is no share of a ceiling: other reads showed it to be none, or a throttle let more through than it allows.
+    /// Why there is no share of a ceiling that its passes have.
     pub(crate) fn why_no_ceiling(&self, run: &Run) -> Option<Reason> {
         self.reached_of_ceiling(run)?;
+        self.exceeded(run)
+    }
+
+    /// Other reads showed the ceiling to be none, or a throttle let more through than it allows.
+    fn exceeded(&self, run: &Run) -> Option<Reason> {
         if self.own.storage.is_some() {
             return rate::of_rounds(run, self).filter(Rate::is_beyond).map(|it| it.reason(run.name(self.arm())));
         }
@@ -32,6 +37,6 @@ impl<'a> Cell<'a> {
 
     /// As `ceiling_share`, of one of its passes.
     pub(crate) fn ceiling_share_of(&self, run: &Run, pass: &Pass) -> Option<f64> {
-        self.pass_of_ceiling(run, pass).filter(|_| self.why_no_ceiling(run).is_none())
+        self.pass_of_ceiling(run, pass).filter(|_| self.exceeded(run).is_none())
     }
 }

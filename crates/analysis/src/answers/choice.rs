@@ -114,8 +114,7 @@ fn of_arm(run: &Run, compared: &[Compared], [answered, open]: [&[Answered]; 2], 
         let (speedup, by_trial) = match skipped {
             _ if std::ptr::eq(cell, it.baseline) => (Some(1.0), false),
             None if stand_in == it.baseline.id.cell => (Some(1.0), false),
-            // A trial of other work says nothing of this one.
-            Some(Skip::TooSlow { .. }) if is_of_job || cell.own != it.baseline.own => (None, true),
+            Some(Skip::TooSlow { .. }) if is_of_job => (None, true),
             Some(skip @ Skip::TooSlow { blocks, .. }) => (by_trial(it.baseline, cell, skip, *blocks), true),
             Some(_) => return None,
             None => {
@@ -136,9 +135,7 @@ fn of_arm(run: &Run, compared: &[Compared], [answered, open]: [&[Answered]; 2], 
         let finding = compared.iter().map(|it| &it.finding).find(|it| it.id.cell == stand_in);
         let slower = finding.filter(|it| it.verdict == Verdict::Slower).and_then(|it| it.speedup);
         let (speedup, by_trial) = match cell.entry.skipped.as_ref().filter(|_| stand_in == cell.id.cell) {
-            Some(skip @ Skip::TooSlow { blocks, .. }) if cell.own == it.baseline.own => {
-                (by_trial(it.baseline, cell, skip, *blocks), true)
-            }
+            Some(skip @ Skip::TooSlow { blocks, .. }) => (by_trial(it.baseline, cell, skip, *blocks), true),
             _ => (slower.map(|it| it.median), false),
         };
         let speedup = speedup.filter(|it| it.is_finite() && *it > 0.0);
@@ -167,6 +164,10 @@ fn speedup(finding: &Comparison, is_of_job: bool) -> Option<f64> {
 /// those before them brought in, so that of a pass with many more of them it says nothing.
 fn by_trial(baseline: &Cell, slow: &Cell, skip: &Skip, blocks: u64) -> Option<f64> {
     let most = SIZES_APART * blocks as f64;
+    // A trial of other work says nothing of this one.
+    if slow.own != baseline.own {
+        return None;
+    }
     if slow.arm().finds_its_pages(slow.own) && baseline.median_of(|tally| tally.ops)? > most {
         return None;
     }

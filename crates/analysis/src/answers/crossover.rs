@@ -90,17 +90,12 @@ fn along(axis: Axis, run: &Run, compared: &[Compared]) -> Vec<Crossover> {
         let point = Point {
             id: it.arm.id,
             at: axis.value(it.baseline.own, compare),
-            // What does not stand for the job is no point of a curve, nor is what bounds nothing.
-            log_speedup: it
-                .finding
-                .speedup
-                .zip(it.finding.bounds())
-                .filter(|_| it.finding.answer_of != AnswerOf::Neither)
-                .map(|(speedup, [low, high])| Estimate {
-                    median: speedup.median.ln(),
-                    ci_low: low.ln(),
-                    ci_high: high.ln(),
-                }),
+            // What bounds nothing is no point of a curve.
+            log_speedup: it.finding.speedup.zip(it.finding.bounds()).map(|(speedup, [low, high])| Estimate {
+                median: speedup.median.ln(),
+                ci_low: low.ln(),
+                ci_high: high.ln(),
+            }),
             verdict: it.finding.verdict,
             of_job: it.finding.answer_of == AnswerOf::Job,
             unconfirmed: it.finding.is_unconfirmed(),
