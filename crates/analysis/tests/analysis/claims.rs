@@ -1614,6 +1614,14 @@ fn a_claim_speaks_of_folios_where_most_are_of_one_size_and_after_one_fill_alone(
 
 // --- Options --------------------------------------------------------------------------------------------------------
 
+/// Every cell: a mapping is twice as fast as what reads by calls.
+fn measure_twice_as_fast(lab: &mut Lab) {
+    for cell in 0..lab.record.cells.len() {
+        let ns = if lab.record.cells[cell].arm.method == "mmap" { 5_000.0 } else { 10_000.0 };
+        lab.measure(cell, 10, ns, |_, _| {});
+    }
+}
+
 /// The experiment of a claim and a figure about random copies of 4 KiB and 16 KiB, with these changes of its comparison.
 fn with_options(changes: &[(&str, &str)]) -> Lab {
     let written = r#"
@@ -1651,10 +1659,7 @@ fn with_options(changes: &[(&str, &str)]) -> Lab {
     let (threads, beside) =
         (lab.record.experiment.comparisons[0].threads[0], lab.record.experiment.comparisons[0].beside[0]);
     lab.record.conditions.iter_mut().for_each(|it| (it.threads, it.beside) = (threads, beside));
-    for cell in 0..lab.record.cells.len() {
-        let ns = if lab.record.cells[cell].arm.method == "mmap" { 5_000.0 } else { 10_000.0 };
-        lab.measure(cell, 10, ns, |_, _| {});
-    }
+    measure_twice_as_fast(&mut lab);
     lab
 }
 
@@ -1721,10 +1726,7 @@ fn what_options_replace_is_asked_by_no_other_comparison_that_differs_in_what_the
     for (at, aligned) in [true, false].into_iter().enumerate() {
         lab.record.conditions[at].aligned = aligned;
     }
-    for cell in 0..lab.record.cells.len() {
-        let ns = if lab.record.cells[cell].arm.method == "mmap" { 5_000.0 } else { 10_000.0 };
-        lab.measure(cell, 10, ns, |_, _| {});
-    }
+    measure_twice_as_fast(&mut lab);
     let claim = only(&lab);
     assert_eq!(claim.verdict, ClaimVerdict::NotTestableHere, "{claim:?}");
     assert_eq!(claim.reasons, [replaced(&[("cached", &["mapped"])])]);
