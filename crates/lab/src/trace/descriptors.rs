@@ -76,7 +76,8 @@ enum Has<'a> {
 enum Place {
     Of(usize),
     OneOfSeveral,
-    Unheard,
+    /// It was opened before the log begins, or came through a socket.
+    Unknown,
 }
 
 /// For each number and path, the last step at which one of several may have been moved. Those that may be other names of the
@@ -128,7 +129,7 @@ impl Doubts {
 struct Making {
     /// What is made has the same descriptors.
     shares: bool,
-    /// It was heard before the call returned.
+    /// It has a line in the log before the call returned.
     made: Option<u64>,
     /// When the call began. What is made has the descriptors of then, whatever other threads do until it returns.
     step: u64,
@@ -143,25 +144,25 @@ pub(super) struct Descriptors {
     positions: Vec<Position>,
     named: HashMap<(u64, Rc<str>), Named>,
     doubts: Doubts,
-    /// Threads in a call that makes another one; those of which it was not heard yet, and how many of these share.
+    /// Threads in a call that makes another one; those whose child has no line in the log yet, and how many of them share.
     making: HashMap<u64, Making>,
     expecting: BTreeSet<u64>,
     expecting_shared: usize,
-    /// Those that were heard while several were being made: the table that they began with, and whether another one may have the
-    /// same descriptors.
+    /// Threads whose first line came while several were being made: the table that they began with, and whether another one may
+    /// have the same descriptors.
     orphans: HashMap<u64, (usize, bool)>,
     /// How many of them may.
     sharing: usize,
     /// The number of the first one, which has none in the log as long as it is alone.
     first: Option<u64>,
-    /// A thread came from nowhere: the log has not the calls that make them.
+    /// A thread appeared without a call that made it: the log lacks such calls.
     lacks_calls: bool,
 }
 
 impl Descriptors {
-    /// The log has a line of this thread. Where it is the first one, its descriptors are those of the thread that is making one.
+    /// The log has a line of this thread. Where it is its first, its descriptors are those of the thread that is making one.
     /// `is_child`: another one made it. One that has a number only since there are others is the first.
-    pub(super) fn hear(&mut self, thread: u64, is_child: bool) {
+    pub(super) fn appears(&mut self, thread: u64, is_child: bool) {
         let thread = self.numbered(thread);
         if self.of.contains_key(&thread) {
             return;
@@ -172,7 +173,7 @@ impl Descriptors {
             self.ended(0);
             self.assign(thread, table);
             self.first = Some(thread);
-        } else if let Some((maker, making)) = maker.and_then(|it| Some((it, self.expected(it)?))) {
+        } else if let Some((maker, making)) = maker.and_then(|it| Some((it, self.take_call(it)?))) {
             self.begin(thread, maker, making.shares, making.step);
             self.making.insert(maker, Making { made: Some(thread), ..making });
         } else {
@@ -216,18 +217,18 @@ impl Descriptors {
     pub(super) fn makes(&mut self, thread: u64, shares: bool) {
         self.step += 1;
         let thread = self.numbered(thread);
-        self.expected(thread);
+        self.take_call(thread);
         self.making.insert(thread, Making { shares, made: None, step: self.step });
         self.expecting.insert(thread);
         self.expecting_shared += usize::from(shares);
     }
 
     pub(super) fn made_none(&mut self, thread: u64) {
-        self.expected(self.numbered(thread));
+        self.take_call(self.numbered(thread));
     }
 
-    /// The call that a thread is in, which is over, or is not expected to be heard of any more.
-    fn expected(&mut self, maker: u64) -> Option<Making> {
+    /// Takes the call that a thread is in out of both lists.
+    fn take_call(&mut self, maker: u64) -> Option<Making> {
         let making = self.making.remove(&maker)?;
         if self.expecting.remove(&maker) {
             self.expecting_shared -= usize::from(making.shares);
@@ -238,15 +239,15 @@ impl Descriptors {
     /// It has returned.
     pub(super) fn made(&mut self, thread: u64, child: u64, shares: bool) {
         self.step += 1;
-        let making = self.expected(self.numbered(thread));
+        let making = self.take_call(self.numbered(thread));
         let step = making.as_ref().map_or(self.step, |it| it.step);
         match making.and_then(|it| it.made) {
             Some(made) if made == child => return,
-            // Another one was taken for it, which came from nowhere.
+            // Another one was taken for it, and no call that made that one is known.
             Some(_) => self.lacks_calls = true,
             None => {}
         }
-        // It was heard before, and may have ended since. Those that it has made go on.
+        // It had lines before, and may have ended since. Those that it has made go on.
         let Some((early, may_share)) = self.orphans.remove(&child) else {
             return self.begin(child, thread, shares, step);
         };
@@ -281,11 +282,12 @@ impl Descriptors {
         if let Some(table) = self.of.remove(&thread) {
             self.tables[table].threads -= 1;
         }
-        self.expected(thread);
+        self.take_call(thread);
     }
 
     /// A thread executes a program: it goes on under the number of its process, whose first thread ends.
     pub(super) fn superseded(&mut self, process: u64, by: u64) {
+        let [process, by] = [process, by].map(|it| self.numbered(it));
         let table = self.of.get(&by).copied();
         self.ended(process);
         self.ended(by);
@@ -307,7 +309,7 @@ impl Descriptors {
         let found = self.place(thread, from, path);
         let place = match found {
             Place::Of(place) => place,
-            Place::OneOfSeveral | Place::Unheard => {
+            Place::OneOfSeveral | Place::Unknown => {
                 let place = self.new_place(None, matches!(found, Place::OneOfSeveral));
                 self.opened_before(thread, from, path, place);
                 place
@@ -332,7 +334,7 @@ impl Descriptors {
     }
 
     pub(super) fn seek(&mut self, thread: u64, number: u64, path: &str, to: u64) {
-        if let Place::Unheard = self.place(thread, number, path) {
+        if let Place::Unknown = self.place(thread, number, path) {
             let place = self.new_place(None, false);
             self.opened_before(thread, number, path, place);
         }
@@ -344,7 +346,7 @@ impl Descriptors {
     }
 
     fn table(&mut self, thread: u64) -> usize {
-        self.hear(thread, false);
+        self.appears(thread, false);
         self.of[&self.numbered(thread)]
     }
 
@@ -454,11 +456,11 @@ impl Descriptors {
         let named = self.named.get(&(number, Rc::from(path)));
         let found = match (own, named) {
             (Some(place), _) if is_known => Place::Of(place),
-            (None, _) if is_known && self.tables[table].is_complete => Place::Unheard,
+            (None, _) if is_known && self.tables[table].is_complete => Place::Unknown,
             (_, Some(Named { place, is_only: true, .. })) => Place::Of(*place),
             (Some(place), Some(it)) if it.is_of_one && it.thread == thread => Place::Of(place),
             (_, Some(_)) => Place::OneOfSeveral,
-            (_, None) => Place::Unheard,
+            (_, None) => Place::Unknown,
         };
         // Whichever it is, it may be moved now.
         let names: Vec<usize> = match &found {

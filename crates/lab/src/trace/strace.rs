@@ -59,7 +59,7 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
         let (thread, text) = prefix(&line);
         found.heard.insert(thread);
         if !text.starts_with("+++") && !text.starts_with("strace: ") {
-            descriptors.hear(thread, found.children.contains(&thread));
+            descriptors.appears(thread, found.children.contains(&thread));
         }
         if text.starts_with("+++") || text.starts_with("---") {
             is_known = true;

@@ -354,6 +354,33 @@ fn a_log_in_which_processes_make_each_other_ends() {
     }
 }
 
+proptest! {
+    #[test]
+    fn calls_in_any_order_of_any_processes_end_in_no_panic(
+        lines in proptest::collection::vec((0u8..4, 0usize..12, 0u8..4), 0..60),
+    ) {
+        let line = |(thread, what, other): (u8, usize, u8)| {
+            let text = [
+                "fork( <unfinished ...>".to_string(),
+                format!("<... fork resumed>) = {other}"),
+                format!("clone(flags=CLONE_FILES) = {other}"),
+                "clone(flags=CLONE_FILES <unfinished ...>".into(),
+                format!("<... clone resumed>) = {other}"),
+                "+++ exited with 0 +++".into(),
+                format!("+++ superseded by execve in pid {other} +++"),
+                format!("execve(\"p\" <pid changed to {other} ...>"),
+                "<... execve resumed>) = 0".into(),
+                "unshare(CLONE_FILES) = 0".into(),
+                format!("dup2(3</d/a>, {other}) = {other}</d/a>"),
+                format!("read({other}</d/a>, \"x\", 10) = 10"),
+            ];
+            // Without a number as long as there is one.
+            if thread == 0 { format!("{}\n", text[what]) } else { format!("{thread} {}\n", text[what]) }
+        };
+        let _ = of(&lines.into_iter().map(line).collect::<String>());
+    }
+}
+
 #[test]
 fn a_process_that_gets_the_number_of_one_that_ended_has_none_of_its_descriptors() {
     let log = "1 execve(\"q\", [\"q\"], 0x7f) = 0\n1 fork() = 2\n\
