@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::{Counts, Ring};
+use super::{Pairs, Ring};
 
 /// A register. R1 to R5 are arguments and do not survive a call, R0 is its result, R6 to R9 stay, FRAME is the end of the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +61,11 @@ pub const fn add(to: Register, value: i32) -> Instruction {
     instruction(0x07, to, R0, 0, value)
 }
 
+/// Keeps those bits that `mask` has.
+pub const fn keep_bits(to: Register, mask: i32) -> Instruction {
+    instruction(0x57, to, R0, 0, mask)
+}
+
 /// Eight bytes of memory.
 pub const fn load(to: Register, from: Register, offset: i16) -> Instruction {
     instruction(0x79, to, from, offset, 0)
@@ -75,6 +80,11 @@ pub const fn store(to: Register, offset: i16, from: Register) -> Instruction {
     instruction(0x7b, to, from, offset, 0)
 }
 
+/// Four bytes of memory.
+pub const fn store_half(to: Register, offset: i16, from: Register) -> Instruction {
+    instruction(0x63, to, from, offset, 0)
+}
+
 /// Atomically, to eight bytes of memory.
 pub const fn add_at(to: Register, offset: i16, from: Register) -> Instruction {
     instruction(0xdb, to, from, offset, 0)
@@ -85,12 +95,21 @@ pub const fn call(helper: Helper) -> Instruction {
 }
 
 /// Leaves out so many instructions.
+pub const fn skip(instructions: usize) -> Instruction {
+    instruction(0x05, R0, R0, instructions as i16, 0)
+}
+
 pub const fn skip_if(it: Register, equals: i32, instructions: usize) -> Instruction {
     instruction(0x15, it, R0, instructions as i16, equals)
 }
 
 pub const fn skip_unless(it: Register, equals: i32, instructions: usize) -> Instruction {
     instruction(0x55, it, R0, instructions as i16, equals)
+}
+
+/// If two registers are equal.
+pub const fn skip_if_same(one: Register, other: Register, instructions: usize) -> Instruction {
+    instruction(0x1d, one, other, instructions as i16, 0)
 }
 
 /// Ends the program.
@@ -112,7 +131,7 @@ pub trait Kept {
     fn descriptor(&self) -> &OwnedFd;
 }
 
-impl Kept for Counts {
+impl Kept for Pairs {
     fn descriptor(&self) -> &OwnedFd {
         &self.0
     }

@@ -20,16 +20,14 @@ pub use ring::{Mark, Ring};
 const MAP_CREATE: libc::c_int = 0;
 const MAP_LOOKUP: libc::c_int = 1;
 const MAP_UPDATE: libc::c_int = 2;
-const MAP_DELETE: libc::c_int = 3;
 const PROGRAM_LOAD: libc::c_int = 5;
 const RAW_TRACEPOINT_OPEN: libc::c_int = 17;
-const HASH: u32 = 1;
+const ARRAY: u32 = 2;
 const RING: u32 = 27;
 const RAW_TRACEPOINT: u32 = 17;
 const TRACING: u32 = 26;
 /// Of a program of kind TRACING: at a tracepoint.
 const AT_TRACEPOINT: u32 = 23;
-const NO_PREALLOCATION: u32 = 1;
 
 /// The kernel reads so many of the fields of `union bpf_attr`, and takes the others for 0.
 #[repr(C)]
@@ -104,40 +102,50 @@ fn explain(error: &io::Error) -> String {
     }
 }
 
-/// A counter per process, or for another number, which a program may read and change.
-pub struct Counts(OwnedFd);
+/// Pairs of numbers which a program may read and change. The kernel compiles a lookup in an array into the program, so that
+/// it takes no call.
+pub struct Pairs(OwnedFd);
 
-impl Counts {
-    /// # Errors
-    /// What the kernel refused.
-    pub fn new(processes_max: u32) -> Result<Counts, String> {
-        let map = NewMap { kind: HASH, key_bytes: 4, value_bytes: 8, entries: processes_max, flags: NO_PREALLOCATION };
-        // SAFETY: no addresses; the result is the map.
-        unsafe { descriptor(MAP_CREATE, &map) }.map(Counts)
-    }
+/// A number's place is behind those of the ones before it.
+pub const PAIR: [i16; 2] = [0, 8];
 
-    /// Begins at 0.
+impl Pairs {
+    /// So many, all 0.
     ///
     /// # Errors
-    /// There are too many of them.
-    pub fn add(&self, process: i32) -> Result<(), String> {
-        self.element(MAP_UPDATE, process, &mut 0).map_err(|error| explain(&error))
+    /// What the kernel refused.
+    pub fn new(entries: u32) -> Result<Pairs, String> {
+        let map = NewMap { kind: ARRAY, key_bytes: 4, value_bytes: 16, entries, ..NewMap::default() };
+        // SAFETY: no addresses; the result is the map.
+        unsafe { descriptor(MAP_CREATE, &map) }.map(Pairs)
     }
 
-    /// Removes a process and returns its count, if it was there.
-    pub fn remove(&self, process: i32) -> Option<u64> {
-        let mut count = 0;
-        self.element(MAP_LOOKUP, process, &mut count).ok()?;
-        self.element(MAP_DELETE, process, &mut 0).ok()?;
-        Some(count)
+    /// # Errors
+    /// There are not so many.
+    pub fn get(&self, at: u32) -> Result<[u64; 2], String> {
+        let mut pair = [0; 2];
+        self.element(MAP_LOOKUP, at, &mut pair).map(|()| pair)
     }
 
-    fn element(&self, command: libc::c_int, key: i32, value: &mut u64) -> io::Result<()> {
+    /// # Errors
+    /// There are not so many.
+    pub fn set(&self, at: u32, mut pair: [u64; 2]) -> Result<(), String> {
+        self.element(MAP_UPDATE, at, &mut pair)
+    }
+
+    fn element(&self, command: libc::c_int, key: u32, value: &mut [u64; 2]) -> Result<(), String> {
         let (key, value) = (&raw const key as u64, std::ptr::from_mut(value) as u64);
         let element = Element { map: number(&self.0), _gap: 0, key, value, flags: 0 };
         // SAFETY: key and value are as large as the map's, and live until the call is over.
-        unsafe { bpf(command, &element) }.map(drop)
+        unsafe { bpf(command, &element) }.map(drop).map_err(|error| explain(&error))
     }
+}
+
+/// A program that the kernel has accepted for a tracepoint.
+pub struct Program {
+    program: OwnedFd,
+    /// Of the tracepoint, if the program does not say itself where it belongs.
+    name: Option<&'static CStr>,
 }
 
 /// An attached program; dropping it detaches it.
@@ -154,20 +162,19 @@ pub enum Access {
     Copied,
 }
 
-impl Attached {
-    /// Attaches to a tracepoint with its raw arguments. The program runs for events of all processes and must select
-    /// those that it keeps.
+impl Program {
+    /// Of a tracepoint with its raw arguments.
     ///
     /// # Errors
-    /// What the kernel refused: the user, the program, the tracepoint; or it does not describe its types.
-    pub fn at(tracepoint: &CStr, access: Access, program: &[Instruction]) -> Result<Attached, String> {
+    /// What the kernel refused: the user, the program; or it does not describe its types.
+    pub fn load(tracepoint: &'static CStr, access: Access, program: &[Instruction]) -> Result<Program, String> {
         let (kind, attached_as, attached_to_type, name) = match access {
             Access::Typed => {
                 let described = tracepoint.to_str().ok().and_then(btf::tracepoint);
                 let number = described.ok_or("this kernel does not describe the arguments of the tracepoint")?;
-                (TRACING, AT_TRACEPOINT, number, 0)
+                (TRACING, AT_TRACEPOINT, number, None)
             }
-            Access::Copied => (RAW_TRACEPOINT, 0, 0, tracepoint.as_ptr() as u64),
+            Access::Copied => (RAW_TRACEPOINT, 0, 0, Some(tracepoint)),
         };
         // Reading kernel memory is for programs under a licence that goes with the GPL.
         let load = Load {
@@ -181,8 +188,16 @@ impl Attached {
             attached_to_type,
         };
         // SAFETY: so many instructions are there, and a text with its end mark.
-        let program = unsafe { descriptor(PROGRAM_LOAD, &load) }?;
-        let attach = Attach { name, program: number(&program), _gap: 0 };
+        unsafe { descriptor(PROGRAM_LOAD, &load) }.map(|program| Program { program, name })
+    }
+
+    /// Runs it from now on, for events of all processes; it must select those that it keeps.
+    ///
+    /// # Errors
+    /// What the kernel refused: the tracepoint.
+    pub fn attach(&self) -> Result<Attached, String> {
+        let name = self.name.map_or(0, |it| it.as_ptr() as u64);
+        let attach = Attach { name, program: number(&self.program), _gap: 0 };
         // SAFETY: a text with its end mark, or none. The link keeps the program.
         unsafe { descriptor(RAW_TRACEPOINT_OPEN, &attach) }.map(|link| Attached { _link: link })
     }

@@ -694,6 +694,10 @@ impl Follower<'_> {
         };
         let shares_files = shares_files(parent, child).unwrap_or(process == of_parent);
         self.begin(child, process, Some(parent), shares_files);
+        // Any but fork(2) and vfork(2) may share memory; vfork's parent does nothing meanwhile.
+        if let Some(recorded) = self.recorded.as_mut().filter(|_| !is_process || shares_files) {
+            [of_parent, process].into_iter().for_each(|it| recorded.shares(it));
+        }
         if self.early.remove(&child) {
             self.resume(child, 0);
         }

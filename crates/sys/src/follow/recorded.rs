@@ -3,7 +3,8 @@
 //! of the recording at each stop.
 //!
 //! An event costs as much as a small read, so each call is recorded once, and a BPF program selects calls and processes in the
-//! kernel: at its end, where its result is known; one that takes something away, at its entry, before others can have it.
+//! kernel: at its end, where its result is known. One that takes something away is recorded at its entry, before another thread
+//! can have it, where there is one; a program at the entry costs every call of a process that has no other thread for nothing.
 
 use std::{
     ffi::CStr,
@@ -17,8 +18,9 @@ use rustix::fs::{major, minor};
 
 use super::{CALLS, Call, Called, Event, Listener};
 use crate::bpf::{
-    Access, Attached, Counts, FRAME, Helper, Instruction, LEAVE, Mark, R0, R1, R2, R3, R4, R6, R7, R8, R9, Ring, add,
-    add_at, call, copy, load, load_half, point, set, set_wide, skip_if, skip_unless, store,
+    Access, Attached, FRAME, Helper, Instruction, LEAVE, Mark, PAIR, Pairs, Program, R0, R1, R2, R3, R4, R6, R7, R8,
+    R9, Ring, add, add_at, call, copy, keep_bits, load, load_half, point, set, set_wide, skip, skip_if, skip_if_same,
+    skip_unless, store, store_half,
 };
 
 /// Three times the calls of one pause, where they are cheap.
@@ -31,11 +33,13 @@ const CALLS_MAX: usize = 20_000_000;
 const WRITES_MAX: usize = 500_000;
 /// Interval at which the ring is emptied. Emptying it takes CPU time from the program where there are few processors.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Of those that live at the same time.
-const PROCESSES_MAX: u32 = 1 << 15;
+/// A power of two. Processes that live at the same time, and whose numbers differ by a multiple of it, are not recorded both.
+const PROCESSES: u32 = 1 << 17;
 
-/// The key of the one entry.
-const WRITES: i32 = 0;
+/// Beside the number of a process: it shares its descriptors, or its memory, with another thread.
+const SHARES: u64 = 1 << 32;
+/// Where the two are, each of four bytes (on a machine with little-endian numbers, as all are that are recorded on).
+const NUMBER_AND_SHARES: [i16; 2] = [PAIR[0], PAIR[0] + 4];
 
 /// The inode of the PID namespace that has all processes (linux/proc_ns.h). Asking for numbers in any other takes longer.
 const FIRST_NAMESPACE: u64 = 0xeffffffc;
@@ -64,7 +68,7 @@ const NUMBER: (i32, i32) = if cfg!(target_arch = "x86_64") {
 /// Where the frequent calls go.
 pub(super) struct Recorder {
     ring: Ring,
-    _programs: [Attached; 2],
+    _at_end: Attached,
 }
 
 /// When a call is recorded.
@@ -87,15 +91,24 @@ impl Moment {
     }
 }
 
-/// The processes whose calls are recorded, each with a count of calls that did not fit into the ring.
+/// The processes whose calls are recorded.
 pub(super) struct Processes {
-    counts: Counts,
-    /// Has an entry once writes are recorded, of all processes: a file that one of them opened may be open in others.
-    writes: Counts,
+    table: Table,
+    at_entry: Program,
+    /// Once a process has a second thread.
+    attached: Option<Attached>,
     are_writes_admitted: bool,
     /// Device and inode of the PID namespace in which they are numbered here.
     namespace: (u64, u64),
     lost: u64,
+}
+
+/// What the programs know.
+struct Table {
+    /// Each at its number's place: its number and `SHARES`; calls that did not fit into the ring.
+    processes: Pairs,
+    /// The one pair begins with 1 once writes are recorded, of all processes: a file that one of them opened may be open in others.
+    writes: Pairs,
 }
 
 /// What a recording holds: a call as it was made.
@@ -140,20 +153,47 @@ type Fields = [u64; 8];
 const FIELDS_BYTES_MAX: usize = 1 + size_of::<Fields>();
 const CHUNK_BYTES: usize = 1 << 20;
 
-impl Processes {
-    fn new() -> Result<Processes, String> {
-        const OWN: &str = "/proc/self/ns/pid";
-        let namespace = namespace(OWN).ok_or_else(|| format!("{OWN} cannot be looked at"))?;
-        let (counts, writes) = (Counts::new(PROCESSES_MAX)?, Counts::new(1)?);
-        Ok(Processes { counts, writes, are_writes_admitted: false, namespace, lost: 0 })
+impl Table {
+    fn new() -> Result<Table, String> {
+        Ok(Table { processes: Pairs::new(PROCESSES)?, writes: Pairs::new(1)? })
     }
 
+    /// Its number and whether it shares; how many of its calls were lost.
+    fn of(&self, process: i32) -> Option<(bool, u64)> {
+        let [who, lost] = self.processes.get(place_of(process)).ok()?;
+        (who & !SHARES == process as u64).then_some((who & SHARES != 0, lost))
+    }
+
+    fn set(&self, process: i32, shares: bool, lost: u64) -> Result<(), String> {
+        let who = process as u64 | if shares { SHARES } else { 0 };
+        self.processes.set(place_of(process), [who, lost])
+    }
+}
+
+fn place_of(process: i32) -> u32 {
+    process as u32 & (PROCESSES - 1)
+}
+
+impl Processes {
     /// From now on, as long as it has not begun.
     pub(super) fn admit(&mut self, process: i32) {
         self.dismiss(process);
         // In a PID namespace below, the kernel's number for it would not be found.
         let is_below = namespace(&format!("/proc/{process}/ns/pid")).is_some_and(|it| it != self.namespace);
-        if is_below || self.counts.add(process).is_err() {
+        let has_place = self.table.processes.get(place_of(process)).is_ok_and(|it| it[0] == 0);
+        if is_below || !has_place || self.table.set(process, false, 0).is_err() {
+            self.lost += 1;
+        }
+    }
+
+    /// From now on a process shares descriptors or memory with another thread. Call it while it is stopped, and before there is
+    /// the other one.
+    pub(super) fn shares(&mut self, process: i32) {
+        let Some((false, lost)) = self.table.of(process) else { return };
+        if self.attached.is_none() {
+            self.attached = self.at_entry.attach().ok();
+        }
+        if self.attached.is_none() || self.table.set(process, true, lost).is_err() {
             self.lost += 1;
         }
     }
@@ -162,18 +202,26 @@ impl Processes {
     pub(super) fn admit_writes(&mut self) {
         if !self.are_writes_admitted {
             self.are_writes_admitted = true;
-            self.lost += u64::from(self.writes.add(WRITES).is_err());
+            self.lost += u64::from(self.table.writes.set(0, [1, 0]).is_err());
         }
     }
 
     pub(super) fn dismiss(&mut self, process: i32) {
-        self.lost += self.counts.remove(process).unwrap_or(0);
+        if let Some((_, lost)) = self.table.of(process) {
+            self.lost += lost + u64::from(self.table.processes.set(place_of(process), [0; 2]).is_err());
+        }
     }
 
     /// Calls that were made and are in no ring; at least one for a process that could not be recorded.
     pub(super) fn lost(&self) -> u64 {
         self.lost
     }
+}
+
+/// The PID namespace in which processes are numbered here.
+fn own_namespace() -> Result<(u64, u64), String> {
+    const OWN: &str = "/proc/self/ns/pid";
+    namespace(OWN).ok_or_else(|| format!("{OWN} cannot be looked at"))
 }
 
 fn namespace(path: &str) -> Option<(u64, u64)> {
@@ -183,30 +231,39 @@ fn namespace(path: &str) -> Option<(u64, u64)> {
 }
 
 /// Leaves a frequent call by one of the processes in the ring.
-fn program(moment: Moment, access: Access, processes: &Processes, ring: &Ring) -> Vec<Instruction> {
-    let wanted = CALLS.iter().filter(|it| it.is_frequent() && Moment::of(it) == moment);
-    let (writes, others): (Vec<&Call>, Vec<&Call>) = wanted.partition(|it| it.writes());
-    let [wanted, writes] = [others, writes].map(|it| it.iter().map(|it| it.number as i32).collect::<Vec<i32>>());
+fn program(moment: Moment, access: Access, table: &Table, namespace: (u64, u64), ring: &Ring) -> Vec<Instruction> {
+    let numbers = |is_it: &dyn Fn(&Call) -> bool| {
+        CALLS.iter().filter(|it| it.is_frequent() && is_it(it)).map(|it| it.number as i32).collect::<Vec<i32>>()
+    };
+    let taking_away = numbers(&|it| Moment::of(it) == Moment::Entry);
     // The tracepoint's arguments: the registers; then the number of the call, or at its end the result
     // (trace/events/syscalls.h).
     let mut program = vec![copy(R6, R1)];
     match moment {
         Moment::Entry => {
             program.push(load(R7, R6, 8));
-            program.extend(only(&wanted, &writes, processes));
-            program.extend(of_one_of(processes));
+            program.extend(only(&[(taking_away, Vec::new())]));
+            program.extend(of_one_of(&table.processes, namespace));
+            program.extend(if_shared(true));
         }
-        // What belongs to no process that is followed costs least: the number may take a call to be read.
+        // What belongs to no process that is followed costs least: the number may take a call to be read. A read costs what it
+        // costs without those that are looked at after it.
         Moment::End => {
-            program.extend(of_one_of(processes));
+            program.extend(of_one_of(&table.processes, namespace));
             program.extend(number_at_end(access));
-            program.extend(only(&wanted, &writes, processes));
+            let writes = numbers(&|it| it.writes());
+            let others = numbers(&|it| Moment::of(it) == Moment::End && !it.writes());
+            program.extend(only(&[
+                (others, Vec::new()),
+                (writes, if_admitted(&table.writes)),
+                (taking_away, if_shared(false)),
+            ]));
         }
     }
     program.extend(point(R1, ring));
     let words = WORDS + usize::from(moment == Moment::End);
     program.extend([set(R2, 8 * words as i32), set(R3, 0), call(Helper::RingReserve)]);
-    let count = [set(R1, 1), add_at(R8, 0, R1)];
+    let count = [set(R1, 1), add_at(R8, PAIR[1], R1)];
     program.push(skip_unless(R0, 0, count.len() + LEAVE.len()));
     program.extend(count);
     program.extend(LEAVE);
@@ -259,28 +316,44 @@ fn arguments(access: Access) -> Vec<Instruction> {
     program
 }
 
-/// Leaves unless R7 is one of these numbers, or, once writes are recorded, one of theirs. Those are looked at last: a read costs
-/// what it costs without them.
-fn only(wanted: &[i32], writes: &[i32], processes: &Processes) -> Vec<Instruction> {
-    let mut of_writes = Vec::new();
-    if !writes.is_empty() {
-        of_writes.extend([set(R1, WRITES), store(FRAME, -24, R1)]);
-        of_writes.extend(point(R1, &processes.writes));
-        of_writes.extend([copy(R2, FRAME), add(R2, -24), call(Helper::MapLookup), skip_unless(R0, 0, LEAVE.len())]);
-        of_writes.extend(LEAVE);
+/// Leaves unless R7 is a number of one of these groups, and what is said of the group does not leave.
+fn only(groups: &[(Vec<i32>, Vec<Instruction>)]) -> Vec<Instruction> {
+    // Behind all comparisons: what to do if none holds, then what is said of each group.
+    let mut following: Vec<Instruction> = LEAVE.to_vec();
+    let mut comparisons: Vec<(i32, usize)> = Vec::new();
+    let all: usize = groups.iter().map(|it| it.1.len() + 1).sum();
+    for (numbers, then) in groups {
+        comparisons.extend(numbers.iter().map(|&it| (it, following.len())));
+        following.extend(then);
+        following.push(skip(all + LEAVE.len() - following.len() - 1));
     }
-    // After the others, the last ones with what follows if they are not.
-    let after = |at: usize| wanted.len() + writes.len() - 1 - at + LEAVE.len();
-    let reads = wanted.iter().enumerate().map(|(at, &it)| skip_if(R7, it, after(at) + of_writes.len()));
-    let others = writes.iter().zip(wanted.len()..).map(|(&it, at)| skip_if(R7, it, after(at)));
-    let mut program: Vec<Instruction> = reads.chain(others).chain(LEAVE).collect();
-    program.extend(of_writes);
+    let count = comparisons.len();
+    let comparisons = comparisons.into_iter().enumerate();
+    let comparisons = comparisons.map(|(at, (number, place))| skip_if(R7, number, count - 1 - at + place));
+    comparisons.chain(following).collect()
+}
+
+/// Leaves unless writes are recorded.
+fn if_admitted(writes: &Pairs) -> Vec<Instruction> {
+    let mut program = vec![set(R1, 0), store(FRAME, -24, R1)];
+    program.extend(point(R1, writes));
+    program.extend([copy(R2, FRAME), add(R2, -24), call(Helper::MapLookup), skip_unless(R0, 0, LEAVE.len())]);
+    program.extend(LEAVE);
+    program.extend([load(R1, R0, PAIR[0]), skip_unless(R1, 0, LEAVE.len())]);
+    program.extend(LEAVE);
     program
 }
 
-/// Leaves unless it is one of the processes: who it is then lies below the frame, and its count is in R8.
-fn of_one_of(processes: &Processes) -> Vec<Instruction> {
-    let (device, inode) = processes.namespace;
+/// Leaves unless the process of R8 shares, or does not.
+fn if_shared(shares: bool) -> Vec<Instruction> {
+    let skip = if shares { skip_unless } else { skip_if };
+    let mut program = vec![load_half(R1, R8, NUMBER_AND_SHARES[1]), skip(R1, 0, LEAVE.len())];
+    program.extend(LEAVE);
+    program
+}
+
+/// Leaves unless it is one of the processes: who it is then lies below the frame, and what is known of it is where R8 points.
+fn of_one_of(processes: &Pairs, (device, inode): (u64, u64)) -> Vec<Instruction> {
     let mut program = Vec::new();
     // The thread in the lower half, the process in the upper.
     if inode == FIRST_NAMESPACE {
@@ -292,10 +365,13 @@ fn of_one_of(processes: &Processes) -> Vec<Instruction> {
         program.push(skip_if(R0, 0, LEAVE.len()));
         program.extend(LEAVE);
     }
-    program.extend(point(R1, &processes.counts));
-    program.extend([copy(R2, FRAME), add(R2, -4), call(Helper::MapLookup), skip_unless(R0, 0, LEAVE.len())]);
+    program.extend([load_half(R9, FRAME, -4), copy(R1, R9), keep_bits(R1, PROCESSES as i32 - 1)]);
+    program.push(store_half(FRAME, -16, R1));
+    program.extend(point(R1, processes));
+    program.extend([copy(R2, FRAME), add(R2, -16), call(Helper::MapLookup), skip_unless(R0, 0, LEAVE.len())]);
     program.extend(LEAVE);
-    program.push(copy(R8, R0));
+    program.extend([copy(R8, R0), load_half(R1, R8, NUMBER_AND_SHARES[0]), skip_if_same(R1, R9, LEAVE.len())]);
+    program.extend(LEAVE);
     program
 }
 
@@ -305,15 +381,16 @@ impl Recorder {
     /// # Errors
     /// Why the kernel does not record them.
     pub(super) fn start() -> Result<(Recorder, (Processes, Stops)), String> {
-        let (processes, ring) = (Processes::new()?, Ring::new(RING_BYTES)?);
-        let attach = |moment: Moment, access| {
-            Attached::at(moment.tracepoint(), access, &program(moment, access, &processes, &ring))
+        let (table, namespace, ring) = (Table::new()?, own_namespace()?, Ring::new(RING_BYTES)?);
+        let load = |moment: Moment, access| {
+            Program::load(moment.tracepoint(), access, &program(moment, access, &table, namespace, &ring))
         };
         // Three calls less for each event, where the kernel describes its types.
-        let attach = |moment| attach(moment, Access::Typed).or_else(|_| attach(moment, Access::Copied));
-        let programs = [attach(Moment::Entry)?, attach(Moment::End)?];
+        let load = |moment| load(moment, Access::Typed).or_else(|_| load(moment, Access::Copied));
+        let (at_entry, at_end) = (load(Moment::Entry)?, load(Moment::End)?.attach()?);
         let stops = Stops { mark: ring.mark()?, received: Vec::new() };
-        Ok((Recorder { ring, _programs: programs }, (processes, stops)))
+        let processes = Processes { table, at_entry, attached: None, are_writes_admitted: false, namespace, lost: 0 };
+        Ok((Recorder { ring, _at_end: at_end }, (processes, stops)))
     }
 
     /// Empties the ring until it is over.
@@ -532,13 +609,15 @@ mod tests {
 
     #[test]
     fn programs_of_either_access_are_taken_by_a_kernel_that_has_it() {
-        let Ok((processes, ring)) = Processes::new().and_then(|it| Ok((it, Ring::new(RING_BYTES)?))) else {
+        let Ok((table, ring)) = Table::new().and_then(|it| Ok((it, Ring::new(RING_BYTES)?))) else {
             println!("skipped: this user may not record calls");
             return;
         };
+        let namespace = own_namespace().unwrap();
         for moment in [Moment::Entry, Moment::End] {
             let attach = |access| {
-                Attached::at(moment.tracepoint(), access, &program(moment, access, &processes, &ring)).map(drop)
+                let program = program(moment, access, &table, namespace, &ring);
+                Program::load(moment.tracepoint(), access, &program)?.attach().map(drop)
             };
             assert_eq!(attach(Access::Copied), Ok(()), "{moment:?}");
             match Path::new("/sys/kernel/btf/vmlinux").exists() {
@@ -546,6 +625,54 @@ mod tests {
                 false => println!("skipped: this kernel does not describe its types"),
             }
         }
+    }
+
+    #[test]
+    fn what_takes_something_away_is_recorded_once_and_at_its_entry_where_there_is_another_thread() {
+        let Ok((recorder, (mut processes, _))) = Recorder::start() else {
+            println!("skipped: this user may not record calls");
+            return;
+        };
+        let (mut ring, own) = (recorder.ring, std::process::id() as i32);
+        let mut records_of_close = |processes: &mut Processes, is_admitted: bool| {
+            const NONE: libc::c_int = -4711;
+            // SAFETY: it is no descriptor.
+            unsafe { libc::close(NONE) };
+            assert_eq!(processes.table.of(own).is_some(), is_admitted);
+            let mut words = Vec::new();
+            ring.drain(|place, record| {
+                let seen = RecordedCall::of(place, record).unwrap();
+                if (seen.call.name, seen.arguments[0] as i32) == ("close", NONE) {
+                    assert_eq!(seen.result, None);
+                    words.push(record.len() / 8);
+                }
+            });
+            words
+        };
+        assert_eq!(records_of_close(&mut processes, false), Vec::<usize>::new());
+        processes.admit(own);
+        assert_eq!(records_of_close(&mut processes, true), [WORDS + 1]);
+        processes.shares(own);
+        assert_eq!(records_of_close(&mut processes, true), [WORDS]);
+        processes.admit(own);
+        assert_eq!(records_of_close(&mut processes, true), [WORDS + 1], "a program that was executed has one thread");
+        processes.dismiss(own);
+        assert_eq!(records_of_close(&mut processes, false), Vec::<usize>::new());
+        assert_eq!(processes.lost(), 0);
+    }
+
+    #[test]
+    fn of_two_processes_that_have_one_place_the_second_one_is_not_recorded_and_that_is_known() {
+        let Ok((_, (mut processes, _))) = Recorder::start() else {
+            println!("skipped: this user may not record calls");
+            return;
+        };
+        let (first, second) = (4711, 4711 + PROCESSES as i32);
+        processes.admit(first);
+        processes.admit(second);
+        assert_eq!(processes.lost(), 1);
+        processes.dismiss(second);
+        assert_eq!((processes.table.of(first), processes.table.of(second)), (Some((false, 0)), None));
     }
 
     fn record(thread: u32, number: u64, arguments: [u64; 6], result: Option<i64>) -> Vec<u8> {
