@@ -119,7 +119,11 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     if let Some(trace) = &args.trace {
         replay::instead(&mut experiment.comparisons, trace);
         if experiment.comparisons.is_empty() {
-            return Err(format!("experiment {:?} only writes, and a trace is read", experiment.name));
+            return Err(format!(
+                "experiment {:?} has no arm that can replay a trace: none does that writes, or has values of its own \
+                 (`own`)",
+                experiment.name
+            ));
         }
     }
     let written = experiment.comparisons.clone();

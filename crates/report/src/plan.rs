@@ -93,7 +93,7 @@ fn writes(plan: &PlannedRun) -> String {
     let rewritten = match plan.round_bytes {
         0 => String::new(),
         bytes => format!(
-            ". Passes that write, and their file, which is made anew before each of them, write about {} more in {rounds}, \
+            ". Passes that write, and their file, which is made anew before each of them, write {} or more in {rounds}, \
              and in trials before",
             number::bytes_glued(bytes as f64)
         ),

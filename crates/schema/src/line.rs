@@ -13,7 +13,7 @@ pub struct LineSays {
     /// Arms that the answer leaves out.
     pub not_comparable: Vec<String>,
     pub not_measured: Vec<String>,
-    /// They were measured too few times to be compared.
+    /// They have valid passes, and too few in rounds in which the baseline has one too.
     pub too_few: Vec<String>,
     /// Of an answer at the size of the job: arms that were measured in smaller passes alone. The answer is not over them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -899,7 +899,7 @@ fn option(found: &Found, it: &Candidate, grade: Grade) -> AdviceOption {
         // What was measured stands for what was predicted.
         Some((line, real)) => (Effort::E0, Grade::A, How::Switch { line: line.clone() }, *real),
         // What no rule explains is known by nothing but its replay.
-        None if it.code == AdviceCode::Unknown && !kind::is_in_advance(it.arm) => {
+        None if it.code == AdviceCode::Unknown => {
             (effort, Grade::C, how, with_touches_again(found, it, it.gains.program))
         }
         None => (effort, grade, how, with_touches_again(found, it, it.gains.program)),

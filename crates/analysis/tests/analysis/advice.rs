@@ -1387,8 +1387,9 @@ fn reads_that_may_be_in_flight_are_of_a_class_of_their_own() {
     let [cold, _] = plan.advice();
     assert_eq!(cold.to.as_deref(), Some("native/mmap+random"), "what needs the offsets in advance is not advised");
     assert_eq!(
-        cold.in_advance.iter().map(|it| (it.to.as_str(), it.effort)).collect::<Vec<_>>(),
-        [("native/uring", Effort::E3)]
+        cold.in_advance.iter().map(|it| (it.to.as_str(), it.effort, it.grade)).collect::<Vec<_>>(),
+        [("native/uring", Effort::E3, Grade::C)],
+        "no rule explains it"
     );
 }
 

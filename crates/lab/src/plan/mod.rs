@@ -410,8 +410,9 @@ fn own(compare: &Compare, competitor: &Competitor, condition: &Condition) -> Opt
     if let Some(range) = own.range {
         changed.range = range.of(condition.file_bytes, changed.block_bytes);
     }
-    if changed.workload == Workload::Append {
-        changed.ops = changed.ops.min(changed.blocks_in_range());
+    // 0: the planner chooses.
+    if changed.ops > 0 {
+        changed.ops = changed.covered_ops(changed.ops);
     }
     changed.memory_bytes = memory_bytes(compare, &changed);
     Some(changed)
@@ -879,6 +880,15 @@ arms = ["pread", "mmap", "half"]
             cells.map(|it| it.own_condition.as_ref().unwrap_or(&plan.conditions[condition]).ops).collect()
         };
         assert_eq!([ops(0), ops(1)], [[3, 3], [5, 7]], "also of an arm that has a number of its own");
+    }
+
+    #[test]
+    fn a_scan_of_an_arms_own_number_of_blocks_ends_where_its_range_does() {
+        let text = "title = \"t\"\n[arms]\nmore = { method = \"pread\", own = { ops = 5000 } }\n[[compare]]\n\
+                    workload = [\"scan\", \"random\"]\nblock = 1000\nstate = \"cached\"\narms = [\"pread\", \"more\"]";
+        let plan = plan(text, 10_000);
+        let own: Vec<u64> = plan.cells.iter().filter_map(|it| it.own_condition.as_ref()).map(|it| it.ops).collect();
+        assert_eq!(own, [10, 5000]);
     }
 
     #[test]

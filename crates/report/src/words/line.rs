@@ -18,7 +18,7 @@ pub fn line(says: &LineSays) -> String {
         + &also
         + &are(&says.not_comparable, "not comparable")
         + &are(&says.not_measured, "not measured")
-        + &are(&says.too_few, "measured too few times to be compared")
+        + &are(&says.too_few, "measured too few times beside the baseline to be compared")
         + &match says.not_at_job.is_empty() {
             true => String::new(),
             false => format!("; {} not measured at the size of the job", were(&says.not_at_job)),

@@ -301,6 +301,9 @@ pub(crate) fn possible_ops(ops: u64, block_bytes: u64) -> Result<(), String> {
     }
 }
 
+const ALIGNED: &str = "blocks in ascending order are always aligned; aligned = false applies to random blocks";
+const CONSUME: &str = "what is written is consumed by nothing; consume is for workloads that read";
+
 impl Compare {
     /// Arms, the control among them, times conditions; nothing when that cannot be counted.
     pub(super) fn cells(&self) -> Option<usize> {
@@ -486,6 +489,59 @@ impl Compare {
         if self.memory.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
             return Err(("memory", "memory is a share of the range, above 0 and at most 1".into()));
         }
+        self.is_possible_together()?;
+        let with_own = self.arms.iter().filter(|it| !it.own.is_empty());
+        with_own.into_iter().try_for_each(|it| {
+            let possible = self.beside_others(&it.own).and_then(|()| self.of(it).is_possible_together());
+            possible.map_err(|(_, why)| ("arms", format!("{}: {why}", it.arm.name)))
+        })
+    }
+
+    /// As if one of its arms were entered alone, and what it does of its own were what the lists say.
+    fn of(&self, it: &Competitor) -> Compare {
+        let own = &it.own;
+        let one = |own: Option<Bytes>, all: &[Bytes]| own.map_or_else(|| all.to_vec(), |it| vec![it]);
+        Compare {
+            arms: vec![Competitor { own: Override::default(), ..it.clone() }],
+            workload: own.workload.map_or_else(|| self.workload.clone(), |it| vec![it]),
+            consume: own.consume.map_or_else(|| self.consume.clone(), |it| vec![it]),
+            block: one(own.block, &self.block),
+            state: own.state.map_or_else(|| self.state.clone(), |it| vec![it]),
+            aligned: own.aligned.map_or_else(|| self.aligned.clone(), |it| vec![it]),
+            durability: own.durability.map_or_else(|| self.durability.clone(), |it| vec![it]),
+            ..self.clone()
+        }
+    }
+
+    /// Whether an arm that does something of its own leaves the others what they begin with.
+    fn beside_others(&self, own: &Override) -> Result<(), (&'static str, String)> {
+        // What writes has a file that is made anew before each pass, and is measured after all else.
+        if let Some(own) = own.workload
+            && let Some(other) = self.workload.iter().find(|it| it.writes() != own.writes())
+        {
+            return Err((
+                "workload",
+                format!("of {own} and {other} one writes, which no comparison has beside what reads"),
+            ));
+        }
+        let begins_as_it_was = |state: State| state == State::AsIs;
+        let is_found = self.state.iter().any(|it| it.is_filled()) && self.fill.contains(&Fill::Found);
+        match own.state {
+            Some(state) if begins_as_it_was(state) && self.state != [state] => {
+                Err(("state", format!("the others evict or fill the file, so state {state} is of no arm alone")))
+            }
+            Some(state) if self.state.iter().any(|&it| begins_as_it_was(it) && it != state) || is_found => Err((
+                "state",
+                format!(
+                    "state {state} changes which pages are in the page cache, and the others need those that were there"
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// What cannot be measured together under one condition.
+    fn is_possible_together(&self) -> Result<(), (&'static str, String)> {
         if self.workload.contains(&Workload::Command) && self.beside.contains(&Beside::Beat) {
             return Err(("beside", "a command has no threads that a beat could be beside".into()));
         }
@@ -577,13 +633,24 @@ impl Compare {
             ));
         }
         let workloads = self.workload.iter().copied().chain(own().filter_map(|it| it.workload));
-        if self.aligned.contains(&false) && workloads.into_iter().all(Workload::is_ascending) {
-            return Err((
-                "aligned",
-                "blocks in ascending order are always aligned; aligned = false applies to random blocks".into(),
-            ));
+        if self.aligned.contains(&false) && workloads.clone().all(Workload::is_ascending) {
+            return Err(("aligned", ALIGNED.into()));
         }
-        Ok(())
+        let reads = workloads.into_iter().any(|it| !it.writes());
+        if self.consume != [Consume::Sum] && !reads {
+            return Err(("consume", CONSUME.into()));
+        }
+        self.arms.iter().try_for_each(|it| {
+            let workload = self.of(it).workload;
+            let (ascending, writes) =
+                (workload.iter().all(|it| it.is_ascending()), workload.iter().all(|it| it.writes()));
+            let why = match &it.own {
+                Override { aligned: Some(_), .. } if ascending => ALIGNED,
+                Override { consume: Some(_), .. } | Override { consumed_percent: Some(_), .. } if writes => CONSUME,
+                _ => return Ok(()),
+            };
+            Err(("arms", format!("{}: {why}", it.arm.name)))
+        })
     }
 }
 

@@ -556,6 +556,64 @@ state = ["cold", "cached"]
         assert!(two("state = [\"mapped\"], block = [4096]").is_err());
     }
 
+    /// What is found in a comparison of which one arm does something of its own.
+    fn with_own(own: &str, compare: &str) -> Result<(), String> {
+        let text = format!(
+            "title = \"t\"\n[arms]\nother = {{ method = \"mmap\", own = {{ {own} }} }}\n[[compare]]\narms = [\"pread\", \
+             \"other\"]\n{compare}\n"
+        );
+        Experiment::parse("my", &text).map(drop).map_err(|it| {
+            assert_eq!(it.key.as_deref(), Some("arms"), "{own}: {it:?}");
+            it.message
+        })
+    }
+
+    #[test]
+    fn what_an_arm_does_of_its_own_has_an_effect_too() {
+        let of = |own: &str, workload: &str| {
+            with_own(own, &format!("workload = \"{workload}\"\nblock = 4096\nstate = \"cold\""))
+        };
+        for own in ["aligned = false", "aligned = true", "durability = \"sync-each\""] {
+            assert!(of(own, "scan").is_err(), "{own}");
+        }
+        assert_eq!(of("aligned = false", "random"), Ok(()));
+        assert_eq!(of("workload = \"random\", aligned = false", "scan"), Ok(()));
+        assert_eq!(of("consume = \"touch\", consumed_percent = 25", "scan"), Ok(()));
+        let writing = |own: &str| {
+            let text = format!(
+                "title = \"t\"\n[arms]\nother = {{ method = \"pwrite\", own = {{ {own} }} }}\n[[compare]]\narms = [\"pwrite\", \
+                 \"other\"]\nworkload = \"overwrite\"\nblock = 4096\nstate = \"cold\"\n"
+            );
+            Experiment::parse("my", &text).map(drop).map_err(|it| it.key.unwrap_or_default())
+        };
+        for own in ["consume = \"touch\"", "consumed_percent = 25", "aligned = false"] {
+            assert_eq!(writing(own), Err("arms".into()), "{own}");
+        }
+        assert_eq!(writing("durability = \"sync-each\""), Ok(()));
+    }
+
+    #[test]
+    fn an_arm_of_its_own_takes_nothing_from_those_beside_it() {
+        let scan = |state: &str, more: &str| format!("workload = \"scan\"\nblock = 4096\nstate = {state}\n{more}");
+        for own in ["workload = \"overwrite\"", "state = \"as-is\"", "state = \"as-found\""] {
+            assert!(with_own(own, &scan("\"cached\"", "")).is_err(), "{own}");
+        }
+        for (state, more) in [("\"as-is\"", ""), ("[\"cold\", \"as-is\"]", ""), ("\"cached\"", "fill = \"found\"")] {
+            assert!(with_own("state = \"cold\"", &scan(state, more)).is_err(), "{state} {more}");
+        }
+        assert_eq!(with_own("state = \"cold\"", &scan("[\"cached\", \"mapped\"]", "fill = \"random\"")), Ok(()));
+        assert_eq!(with_own("state = \"cached\"", &scan("\"cold\"", "threads = 2")), Ok(()));
+    }
+
+    #[test]
+    fn where_nothing_is_read_nothing_is_consumed() {
+        let text = "title = \"t\"\n[[compare]]\narms = [\"pwrite\", \"mmap\"]\nworkload = \"overwrite\"\nblock = 4096\n\
+                    state = \"cold\"\n";
+        assert_eq!(Experiment::parse("my", text).map(drop), Ok(()));
+        let found = Experiment::parse("my", &format!("{text}consume = [\"lines\", \"sum\"]\n")).unwrap_err();
+        assert_eq!(found.key.as_deref(), Some("consume"), "{found:?}");
+    }
+
     #[test]
     fn conditions_are_held_against_others_and_not_against_themselves_or_a_number() {
         let claim = |more: &str| {
