@@ -516,6 +516,7 @@ impl Bench<'_> {
             ops,
             worth_ops: sizing::worth_ops(&whole, ops, bytes, waits, self.window()),
             elapsed_ns,
+            found_ns: sizing::found_ns(whole.block_bytes),
             whole_range_ns: device.map_or(f64::INFINITY, |it| elapsed_ns * whole.range.bytes as f64 / it),
             overhead_ns: pass.overhead_ns,
             doubled: matches!(state::hold(under.state), Hold::Open | Hold::Warm | Hold::Locked),

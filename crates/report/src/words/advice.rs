@@ -259,11 +259,11 @@ pub fn how(of: &How) -> String {
             let bytes = u64::from(*kib) << 10;
             format!("read {kib} KiB at a time into a buffer; with stdio: setvbuf(file, NULL, _IOFBF, {bytes})")
         }
-        How::PlainReads => "leave posix_fadvise out".into(),
+        How::PlainReads => "leave posix_fadvise and readahead out".into(),
         How::InFlight { depth } => format!("keep up to {depth} reads in flight, with io_uring or threads"),
         How::Direct => "open it with O_DIRECT, with aligned buffers and a cache of your own".into(),
         How::NoPopulate => "without MAP_POPULATE or MADV_POPULATE_READ".into(),
-        How::NoWillNeed => "without the advice WILLNEED".into(),
+        How::NoWillNeed => "without asking for the bytes in advance (WILLNEED, readahead)".into(),
         How::NoDirect => "open it without O_DIRECT".into(),
         How::All(changes) => changes.iter().map(how).collect::<Vec<String>>().join("; "),
         How::AsTheArm => "as the arm does it".into(),

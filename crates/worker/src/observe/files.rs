@@ -201,9 +201,8 @@ impl Files {
             open.advice = Some(advice);
             None
         } else if advice.brings_in() {
-            // readahead(2) of no bytes brings in none.
-            let to_the_end = span.bytes == 0 && advice != Advice::ReadAhead;
-            let bytes = if to_the_end { u64::MAX } else { span.bytes };
+            // The kernel makes the one of the other (mm/readahead.c, `ksys_readahead`).
+            let bytes = if span.bytes == 0 { u64::MAX } else { span.bytes };
             let Seen { ahead, asked, bytes: of_file, .. } = &mut self.seen[open.file.0];
             let (from, to) = (span.offset, span.offset.saturating_add(bytes));
             let at = ahead.iter().position(|it| it.0 == advice).unwrap_or_else(|| {

@@ -396,7 +396,7 @@ fn what_calls_ask_for_in_advance_is_counted_once_and_ends_with_the_file() {
     let apart = [("readahead", [3, 0, 10, 0]), ("readahead", [3, 990, 10, 0])];
     assert_eq!(asked(&apart), Some(20), "what lies between them is not asked for");
     assert_eq!(asked(&[&apart[..], &[("readahead", [3, 5, 990, 0])]].concat()), Some(1000));
-    assert_eq!(asked(&[("readahead", [3, 100, 0, 0])]), Some(0), "no byte");
+    assert_eq!(asked(&[("readahead", [3, 100, 0, 0])]), Some(900), "to the end");
     // No length: up to the end.
     assert_eq!(asked(&[("posix_fadvise", [3, 900, 0, 3]), ("readahead", [3, 950, 5000, 0])]), Some(100));
     assert_eq!(asked(&[("posix_fadvise", [3, 2000, u64::MAX, 3])]), Some(0), "beyond the end");
