@@ -49,6 +49,13 @@ fn steps(kind: &str, disk: &Disk) {
         true => &[0, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 2 << 20, 3 << 20, 4 << 20],
         false => &[64 << 10],
     };
+    assert!(store.has_room().is_ok(), "{kind}");
+    disk.fill_but(64 << 10);
+    // Also what is kept for root.
+    let rest = disk.at.join("rest");
+    assert!(fs::write(&rest, vec![1; 16 << 20]).is_err(), "{kind}");
+    assert!(store.has_room().is_err(), "{kind}");
+    fs::remove_file(&rest).unwrap();
     let (mut tried, mut wrong) = (0, Vec::new());
     for &bytes in sizes {
         for command in &commands {

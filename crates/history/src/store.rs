@@ -4,12 +4,16 @@
 use std::{
     collections::HashMap,
     fs::{self, File},
-    io::{self, Read},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
     sync::Mutex,
 };
 
 use anyhow::{Context, Result, anyhow, bail};
+use rustix::{
+    fs::{Mode, OFlags, open},
+    io::Errno,
+};
 use schema::{
     Bytes, Record, SCHEMA_VERSION,
     loaded::{Holder, Versions, is_id},
@@ -27,6 +31,9 @@ const LARGEST_BYTES: u64 = 1 << 30;
 /// More values than any record of that size has. A list of zeros or of empty texts takes up to sixteen times its bytes in
 /// memory, and this bounds it.
 const VALUES_MAX: usize = 1 << 25;
+
+/// As much as a record of an ordinary run has.
+const ROOM_BYTES: usize = 1 << 20;
 
 /// A folder of records, and beside it one of records that were made elsewhere. Which of the two a record lies in decides
 /// what it may answer for.
@@ -96,6 +103,28 @@ impl Store {
             return Ok(path);
         }
         Err(anyhow!("a hundred other runs have the id {}", record.id)).with_context(advice)
+    }
+
+    /// Whether there is room for a record, in the folder or where that would be made: a file without a name is written there.
+    ///
+    /// # Errors
+    /// Why none can be saved, and what to try.
+    pub fn has_room(&self) -> Result<()> {
+        let folder = self.folder.ancestors().find(|it| it.is_dir()).unwrap_or(Path::new("."));
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let written = match open(folder, flags, Mode::RUSR | Mode::WUSR) {
+            // Not every file system has files without a name.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR) => return Ok(()),
+            Err(error) => Err(error.into()),
+            Ok(file) => File::from(file).write_all(&vec![1; ROOM_BYTES]),
+        };
+        written.with_context(|| {
+            format!(
+                "no run can be saved in {}; set {} to a folder with free space, or use `--json=FILE`",
+                self.folder.display(),
+                places::VARIABLE
+            )
+        })
     }
 
     /// A record by its id, by the beginning of its id if that is unique, by `last` (of the own runs), or by the path of its

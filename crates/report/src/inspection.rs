@@ -161,7 +161,7 @@ fn numbers(page: &mut Page, view: &FileView, residency: &Residency) {
         );
         let legend = format!(
             "one character: {}; empty, up to a third, up to two thirds, less than all, all",
-            stretch_size(view.bytes, residency.pages, stretches.len())
+            stretch_size(view.bytes, residency.pages, view.page_bytes, stretches.len())
         );
         page.item(0, LABEL, "", Paint::Plain, &legend);
     }
@@ -188,10 +188,11 @@ fn fitting(stretches: &[f64], room: usize) -> Vec<f64> {
     stretches.chunks(several).map(|it| it.iter().sum::<f64>() / it.len() as f64).collect()
 }
 
-/// Stretches are whole pages, so they are equal only where the number of pages is a multiple of theirs.
-fn stretch_size(bytes: u64, pages: u64, stretches: usize) -> String {
+/// Stretches are whole pages, so they are equal only where the number of pages, each of them whole, is a multiple of theirs.
+fn stretch_size(bytes: u64, pages: u64, page_bytes: u64, stretches: usize) -> String {
     let stretches = stretches.max(1) as u64;
-    let about = if pages.is_multiple_of(stretches) { "" } else { "about " };
+    let are_equal = pages.is_multiple_of(stretches) && bytes == pages.saturating_mul(page_bytes);
+    let about = if are_equal { "" } else { "about " };
     format!("{about}{}", Bytes(bytes.div_ceil(stretches)))
 }
 
@@ -520,6 +521,13 @@ mod tests {
         };
         assert_eq!(bar(100), "█".repeat(24) + &" ".repeat(24));
         assert_eq!(bar(40), "█".repeat(12) + &" ".repeat(12));
+    }
+
+    #[test]
+    fn stretches_are_of_one_size_only_where_all_of_their_pages_are_whole() {
+        assert_eq!(stretch_size(1 << 20, 256, 4096, 4), "256 KiB");
+        assert!(stretch_size(5000, 2, 4096, 2).starts_with("about"), "4,096 and 904 bytes");
+        assert!(stretch_size(1 << 20, 256, 4096, 3).starts_with("about"));
     }
 
     #[test]

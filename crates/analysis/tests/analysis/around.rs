@@ -264,6 +264,26 @@ fn a_range_that_fits_into_the_last_level_cache_is_named_where_it_is_in_memory_be
 }
 
 #[test]
+fn what_comes_from_the_device_does_not_fit_into_the_last_level_cache() {
+    let within = |arms: [&str; 2], state: State, resident: Option<u64>| {
+        let mut lab = Lab::duel(scan("64 KiB", state), (arms[0], 90_000.0), (arms[1], 80_000.0));
+        let cache = CpuCache { level: 3, kind: CacheKind::Unified, bytes: 1 << 40, count: 1 };
+        lab.record.environment.cpu_caches = Reading::Value(vec![cache]);
+        for sample in &mut lab.record.samples {
+            sample.resident_before = match resident {
+                Some(pages) => Reading::Value(Resident { pages, of: 100 }),
+                None => Reading::unavailable("not looked at"),
+            };
+        }
+        lab.analyze().within_cpu_cache.len()
+    };
+    assert_eq!(within(["direct", "uring+direct"], State::Cached, Some(100)), 0, "around the page cache");
+    assert_eq!(within(["read", "direct"], State::Cached, Some(100)), 1);
+    let as_is = |resident| within(["read", "mmap"], State::AsIs, resident);
+    assert_eq!([as_is(Some(0)), as_is(Some(100)), as_is(None)], [0, 1, 1]);
+}
+
+#[test]
 fn an_arm_with_a_state_or_a_range_of_its_own_fits_into_the_last_level_cache_by_these() {
     let within = |condition: Condition, changes: [fn(&mut Condition); 2]| {
         let mut lab = Lab::duel(condition, ("read", 90_000.0), ("mmap", 80_000.0));

@@ -42,7 +42,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     }
     checks.push(lab::doctor::Check {
         what: "saving runs".into(),
-        found: match &store {
+        found: match store.and_then(|it| it.has_room().map(|()| it)) {
             Ok(store) => Ok(format!("in {}", store.folder().display())),
             Err(error) => Err(format!("{error:#}")),
         },

@@ -181,6 +181,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         let (moments, passes) = (sampler.stop(), std::mem::take(&mut bench.times.passings));
         bench.record.timeline = Some(Timeline { per_second, moments, passes });
     }
+    bench.record.limits.extend(record::no_ceiling(&bench.record));
     bench.record.limits.extend(record::part_of_file(&bench.record));
     bench.record.limits.extend(link::abandoned());
     bench.record.elapsed_s = started.elapsed().as_secs_f64();

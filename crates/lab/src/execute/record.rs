@@ -26,10 +26,12 @@ pub(super) fn lost(record: &Record, plan: &Plan) -> Vec<String> {
     if let Some(reason) = record.target.residency.reason().filter(|_| record.target.file_system != "tmpfs") {
         lost.push(reason.to_string());
     }
-    if let Some(reason) = record.ceiling.reason() {
-        lost.push(format!("the device's ceiling is unknown: {reason}"));
-    }
     lost
+}
+
+/// Of the last time that it was measured.
+pub(super) fn no_ceiling(record: &Record) -> Option<String> {
+    record.ceiling.reason().map(|reason| format!("the device's ceiling is unknown: {reason}"))
 }
 
 /// How much of the file the passes touched, where it is not all of it. An arm may read another part than its condition says; of a

@@ -27,7 +27,7 @@ pub fn across_html(across: &Across) -> String {
     let drawn: Vec<Option<Figure>> = across.versus.iter().map(figure).collect();
     let main = html! {
         @for (versus, figure) in across.versus.iter().zip(&drawn) {
-            section { (one(versus)) @if let Some(figure) = figure { (shown("Speedup", figure)) } @else { p.missing { "The runs have no measured cell in common." } } }
+            section { (one(versus)) @if let Some(figure) = figure { (shown("Speedup", figure)) } @else { p.missing { "No cell has a time with an interval in both runs." } } }
         }
         @for gate in &across.gates { section { (judged(gate)) } }
     };

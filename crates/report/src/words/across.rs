@@ -62,7 +62,7 @@ fn scheme(it: &ReclaimScheme) -> String {
 pub fn not_comparable(why: &NotComparable) -> String {
     let or_none = |words: &str| if words.is_empty() { "none".to_string() } else { words.to_string() };
     match why {
-        NotComparable::NoSharedCell => "the runs have no measured cell in common".into(),
+        NotComparable::NoSharedCell => "no cell has a time with an interval in both runs".into(),
         NotComparable::OneRun { run } => format!("both sides are the run {run}"),
         NotComparable::Subject { field, first, second } => {
             format!("{field} is not the same: {} in one run, {} in the other", or_none(first), or_none(second))
