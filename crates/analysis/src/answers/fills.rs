@@ -45,7 +45,8 @@ pub(crate) fn all(
         // A copy is another file, and what was found cannot be made.
         let others =
             rows.iter().filter(|(other, ..)| other != fill && other.copied_by().is_none() && *other != Fill::Found);
-        let judged = others.flat_map(|(other, _, others)| refills(record, cells, own, (*other, others), least));
+        let judged =
+            others.flat_map(|(other, _, others)| refills(record, (cells, comparisons), own, (*other, others), least));
         let (refills, not_judged): (Vec<_>, Vec<_>) = judged.partition(Result::is_ok);
         FillFinding {
             fill: *fill,
@@ -75,33 +76,37 @@ pub(crate) fn made_for<'a>(record: &'a Record, condition: &Condition) -> Option<
     }
 }
 
-/// The plainest mapping of each condition of a fill: the first that was entered.
+/// The plainest mapping of each condition of a fill; of several, the first that was entered.
 fn rows(fill: Fill, cells: &[CellFinding], comparisons: &[Comparison]) -> Vec<FilledComparison> {
     let ns_per_op = |index: usize| {
         let cell = cells.iter().find(|it| it.id.cell == index)?;
         Some(cell.ns_per_op?.median)
     };
-    let mut rows: Vec<FilledComparison> = Vec::new();
-    for comparison in comparisons.iter().filter(|it| it.condition.fill() == Some(fill)) {
-        let Some(cell) = cells.iter().find(|it| it.id == comparison.id).filter(|it| it.arm.maps()) else { continue };
-        let first = rows.iter().all(|it| it.id.condition != comparison.id.condition);
-        if first && cell.condition.state == State::Cached {
-            rows.push(FilledComparison {
-                id: comparison.id,
-                condition: comparison.condition.clone(),
-                baseline: comparison.baseline.clone(),
-                arm: comparison.arm.clone(),
-                baseline_ns_per_op: ns_per_op(comparison.baseline_cell),
-                arm_ns_per_op: ns_per_op(comparison.id.cell),
-                speedup: comparison.speedup,
-                verdict: comparison.verdict,
-                answer_of: comparison.answer_of,
-                minor_faults: cell.minor_faults.clone(),
-                system_ns_per_fault: system_ns_per_fault(cell),
-            });
+    let maps = |it: &Comparison| cells.iter().find(|cell| cell.id == it.id).filter(|it| it.arm.maps());
+    let of_fill =
+        comparisons.iter().filter(|it| it.condition.fill() == Some(fill) && it.condition.state == State::Cached);
+    let mut plainest: Vec<(&Comparison, &CellFinding)> = Vec::new();
+    for (comparison, cell) in of_fill.filter_map(|it| Some((it, maps(it)?))) {
+        match plainest.iter_mut().find(|it| it.0.id.condition == comparison.id.condition) {
+            Some(known) if cell.arm.options_set() < known.1.arm.options_set() => *known = (comparison, cell),
+            Some(_) => {}
+            None => plainest.push((comparison, cell)),
         }
     }
-    rows
+    let row = |(comparison, cell): (&Comparison, &CellFinding)| FilledComparison {
+        id: comparison.id,
+        condition: comparison.condition.clone(),
+        baseline: comparison.baseline.clone(),
+        arm: comparison.arm.clone(),
+        baseline_ns_per_op: ns_per_op(comparison.baseline_cell),
+        arm_ns_per_op: ns_per_op(comparison.id.cell),
+        speedup: comparison.speedup,
+        verdict: comparison.verdict,
+        answer_of: comparison.answer_of,
+        minor_faults: cell.minor_faults.clone(),
+        system_ns_per_fault: system_ns_per_fault(cell),
+    };
+    plainest.into_iter().map(row).collect()
 }
 
 fn system_ns_per_fault(cell: &CellFinding) -> Option<f64> {
@@ -118,7 +123,7 @@ fn system_ns_per_fault(cell: &CellFinding) -> Option<f64> {
 /// after two fills were not taken side by side.
 fn refills(
     record: &Record,
-    cells: &[CellFinding],
+    (cells, comparisons): (&[CellFinding], &[Comparison]),
     now: &[FilledComparison],
     (fill, then): (Fill, &[FilledComparison]),
     least: f64,
@@ -147,7 +152,10 @@ fn refills(
             return unjudged(UnjudgedCause::UnequalWork);
         }
         let of = |them: &FilledComparison| {
-            fastest(&|it| it.id.condition == them.id.condition && [&them.baseline, &them.arm].contains(&&it.arm.name))
+            let all = comparisons.iter().filter(|it| it.id.condition == them.id.condition);
+            let equal = all.filter(|it| it.verdict != Verdict::NotComparable);
+            let equal: Vec<usize> = equal.flat_map(|it| [it.baseline_cell, it.id.cell]).collect();
+            fastest(&|it| equal.contains(&it.id.cell))
         };
         let made = made_for(record, &then.condition)?;
         let ((now_arm, now_ns, now_passes), (arm, then_ns, then_passes)) = (of(now)?, of(then)?);
