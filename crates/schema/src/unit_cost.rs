@@ -67,8 +67,12 @@ pub struct UnitCosts {
     pub mapped_random_in: Curve,
     /// As `read_first_ns`.
     pub mapped_first_ns: f64,
-    /// One byte of each page of a mapped block, a page.
+    /// One byte of each page of a mapped block in ascending order, a page.
     pub touch_mapped_page_ns: Option<f64>,
+    /// One byte of a mapped page at a random place. Many of them are under way at once, of sums of whole blocks few.
+    pub touch_random_ns: Option<f64>,
+    /// As `read_first_ns`.
+    pub touch_first_ns: f64,
     /// open(2) and close(2).
     pub open_ns: Option<f64>,
     pub close_ns: Option<f64>,

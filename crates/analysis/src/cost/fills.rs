@@ -77,6 +77,11 @@ fn changed(usual: &UnitCosts, usual_look: &Look, look: &Look, whole: u64) -> Uni
     let read_scan = fit::change(&usual.copy, |_, ns| Some(ns + usual.read_call_ns?));
     let (read, read_first_ns) = look.random(READ, Consume::Touch, &read_scan, whole);
     let (mapped, mapped_first_ns) = look.random(MAPPED, Consume::Sum, &usual.sum_mapped, whole);
+    let (touch, touch_first_ns) = look.touches(whole);
+    // In a part of the file as large as that one, and from there to the whole.
+    let usual_touch =
+        usual.touch_random_ns.map(|ns| ns * fit::of_span(&usual.mapped_random_in, span, usual.range_bytes as f64));
+    let touch_moved = touch.zip(usual_touch).map(|(found, usual)| found - usual);
     let moved = |usual_extra: &Curve, found: &Curve, by_span: &Curve| {
         let Some((found, usual_least)) = found.points.first().zip(usual_extra.points.first()) else {
             return usual_extra.clone();
@@ -91,6 +96,12 @@ fn changed(usual: &UnitCosts, usual_look: &Look, look: &Look, whole: u64) -> Uni
         sum_mapped: scaled(&usual.sum_mapped, sum_share),
         mapped_random: moved(&usual.mapped_random, &mapped, &usual.mapped_random_in),
         mapped_first_ns: if mapped.points.is_empty() { usual.mapped_first_ns } else { mapped_first_ns },
+        touch_random_ns: usual
+            .touch_random_ns
+            .zip(touch_moved)
+            .map(|(ns, moved)| (ns + moved).max(0.0))
+            .or(usual.touch_random_ns),
+        touch_first_ns: if touch.is_some() { touch_first_ns } else { usual.touch_first_ns },
         touch_mapped_page_ns: of_faults.touch_mapped_page_ns.or(usual.touch_mapped_page_ns),
         populate: of_faults.populate,
         unmap: of_faults.unmap,

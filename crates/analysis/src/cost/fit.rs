@@ -1,6 +1,8 @@
 //! From a calibration's passes to unit costs: medians, differences of medians, and straight lines through two of them.
 //! No cost is negative: where noise makes a difference so, it is nothing.
 
+use std::cmp::Reverse;
+
 use schema::{
     Consume, Fill, State, Workload,
     unit_cost::{
@@ -46,6 +48,7 @@ pub fn fit(calibration: &Calibration, page_bytes: u64) -> UnitCosts {
     }));
     let (read_random, read_first_ns) = look.random(READ, Consume::Touch, &read_scan, whole);
     let (mapped_random, mapped_first_ns) = look.random(MAPPED, Consume::Sum, &mapped_scan, whole);
+    let (touch_random_ns, touch_first_ns) = look.touches(whole);
     let device = look.device();
     let page_in_ns = look.all(READ, Workload::Random, State::Cold).find_map(|it| {
         let block = it.block_bytes as f64;
@@ -69,6 +72,8 @@ pub fn fit(calibration: &Calibration, page_bytes: u64) -> UnitCosts {
         mapped_random,
         mapped_random_in: beyond(&mapped_in, least(&mapped_in).map(|ns| ns.min(least(&mapped_scan).unwrap_or(ns)))),
         mapped_first_ns,
+        touch_random_ns,
+        touch_first_ns,
         sum_mapped: rising(mapped_scan),
         sum_mapped_in,
         device,
@@ -120,7 +125,7 @@ impl<'a> Look<'a> {
     fn in_whole(&self, arm: &str, workload: Workload, consume: Consume, whole: u64) -> Vec<&'a CalibrationPoint> {
         let points = self.all(arm, workload, State::Mapped);
         let mut points: Vec<_> = points.filter(|it| it.consume == consume && it.range_bytes == whole).collect();
-        points.sort_by_key(|it| (it.block_bytes, std::cmp::Reverse(it.ops)));
+        points.sort_by_key(|it| (it.block_bytes, Reverse(it.ops)));
         points.dedup_by_key(|it| it.block_bytes);
         points
     }
@@ -152,6 +157,14 @@ impl<'a> Look<'a> {
         (fading(curve(extra)), first_ns)
     }
 
+    /// What looking at one byte of a mapping at a random place costs, and the first visit beyond that.
+    pub(super) fn touches(&self, whole: u64) -> (Option<f64>, f64) {
+        // All of it: beside other touches there is nothing that each of them does.
+        let nothing = Curve { points: vec![(1.0, 0.0), (AS_A_SCAN, 0.0)] };
+        let (each, first_ns) = self.random(MAPPED, Consume::Touch, &nothing, whole);
+        (each.points.first().map(|it| it.1), first_ns)
+    }
+
     fn spans_of(&self, arm: &str, workload: Workload) -> (Vec<&'a CalibrationPoint>, Option<u64>) {
         let consume = if arm == READ { Consume::Touch } else { Consume::Sum };
         let points: Vec<_> = self.all(arm, workload, State::Mapped).filter(|it| it.consume == consume).collect();
@@ -181,7 +194,7 @@ impl<'a> Look<'a> {
     pub(super) fn of_block_by_span(&self, arm: &str, workload: Workload, block: u64) -> Curve {
         let (mut points, _) = self.spans_of(arm, workload);
         points.retain(|it| it.block_bytes == block);
-        points.sort_by_key(|it| (it.range_bytes, std::cmp::Reverse(it.ops)));
+        points.sort_by_key(|it| (it.range_bytes, Reverse(it.ops)));
         points.dedup_by_key(|it| it.range_bytes);
         curve(points.into_iter().filter_map(|it| Some((it.range_bytes as f64, ns_per_op(it)?))))
     }
@@ -220,7 +233,8 @@ impl<'a> Look<'a> {
         let anywhere = self.all(MAPPED, Workload::Random, State::Cached).find_map(|it| {
             let faults = typical(it, &|pass| Some(pass.minor_faults as f64)).filter(|&faults| faults >= 1.0)?;
             let held = self.all(MAPPED, Workload::Random, State::Mapped).filter(|it| it.range_bytes == whole);
-            let touching = held.min_by_key(|it| it.block_bytes).and_then(ns_per_op).unwrap_or(0.0);
+            let touching = held.min_by_key(|it| (it.block_bytes, it.consume != Consume::Touch, Reverse(it.ops)));
+            let touching = touching.and_then(ns_per_op).unwrap_or(0.0);
             Some(((work_ns(it)? - it.ops as f64 * touching) / faults).max(0.0))
         });
         UnitCosts {

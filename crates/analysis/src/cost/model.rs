@@ -375,21 +375,31 @@ impl Adding<'_> {
         match self.pass.condition.consume {
             Consume::Touch => {
                 let page = costs.touch_mapped_page_ns.ok_or(Operation::TouchingPages)?;
-                let touched = self.ops() * (self.block() / self.pass.page_bytes).ceil();
-                self.add(Cause::Bytes, Quantity::PagesTouched, touched, touched * page);
+                let at_random = if self.is_random() { self.ops() } else { 0.0 };
+                let in_order = self.ops() * (self.block() / self.pass.page_bytes).ceil() - at_random;
+                self.add(Cause::Bytes, Quantity::PagesTouched, in_order, in_order * page);
+                if self.is_random() {
+                    let each = costs.touch_random_ns.ok_or(Operation::RandomAccess)?;
+                    self.misses_of_random(each, costs.touch_first_ns);
+                }
             }
             _ => {
                 let sum = costs.sum_mapped.at(self.block()).ok_or(Operation::Summing)?;
                 let sum = sum * self.of_span(&costs.sum_mapped_in);
                 self.add(Cause::Bytes, Quantity::BytesSummedInPlace, self.bytes(), blocks * sum);
+                if self.is_random() {
+                    let each = costs.mapped_random.level_at(self.block()).ok_or(Operation::RandomAccess)?;
+                    self.misses_of_random(each, costs.mapped_first_ns);
+                }
             }
         }
-        if self.is_random() {
-            let extra = costs.mapped_random.level_at(self.block()).ok_or(Operation::RandomAccess)?;
-            let extra = self.ops() * extra + self.first_visits() * costs.mapped_first_ns;
-            self.add(Cause::Misses, Quantity::RandomPlaces, self.ops(), extra * self.of_span(&costs.mapped_random_in));
-        }
         Ok(())
+    }
+
+    /// Of a mapping, what each random place costs beyond one in ascending order, and each first visit beyond that.
+    fn misses_of_random(&mut self, each_ns: f64, first_ns: f64) {
+        let ns = self.ops() * each_ns + self.first_visits() * first_ns;
+        self.add(Cause::Misses, Quantity::RandomPlaces, self.ops(), ns * self.of_span(&self.costs.mapped_random_in));
     }
 
     /// What a scan of so many bytes from the start of a fresh mapping takes: faults, and their time. Below the smallest

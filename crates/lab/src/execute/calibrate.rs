@@ -138,6 +138,8 @@ fn points(range_bytes: u64, window: Option<u64>) -> Vec<CalibrationPoint> {
     add("pread", Random, Touch, Mapped, (8 * KIB, 6144), whole);
     add("pread", Random, Touch, Mapped, (smallest.0, FEW), whole);
     add("mmap", Random, Sum, Mapped, (smallest.0, FEW), whole);
+    add("mmap", Random, Touch, Mapped, smallest, whole);
+    add("mmap", Random, Touch, Mapped, (smallest.0, FEW), whole);
     add("mmap", Scan, Touch, Mapped, middle, whole);
     // Whether the place of a buffer matters on this processor: a block of BLOCKS, so that it is known of a buffer at a page.
     add("pread+malloc", Scan, Touch, Mapped, OF_MALLOC, whole);
@@ -186,10 +188,12 @@ fn points_of(fill: Fill, range_bytes: u64) -> Vec<CalibrationPoint> {
     // A fault maps 64 KiB at least.
     add("mmap", Random, Touch, Cached, (TOUCHES.0, TOUCHES.1.min(whole / (256 * KIB))), whole);
     add("mmap", Scan, Touch, Mapped, middle, whole);
-    for (arm, consume) in [("pread", Touch), ("mmap", Sum)] {
-        add(arm, Scan, consume, Mapped, middle, whole);
+    for (arm, consume) in [("pread", Touch), ("mmap", Sum), ("mmap", Touch)] {
         add(arm, Random, consume, Mapped, smallest, whole);
         add(arm, Random, consume, Mapped, (smallest.0, FEW), whole);
+    }
+    for (arm, consume) in [("pread", Touch), ("mmap", Sum)] {
+        add(arm, Scan, consume, Mapped, middle, whole);
     }
     let mut points = points.0;
     points.iter_mut().for_each(|it| it.fill = Some(fill));
