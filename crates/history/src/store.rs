@@ -110,11 +110,11 @@ impl Store {
     /// # Errors
     /// Why none can be saved, and what to try.
     pub fn has_room(&self) -> Result<()> {
-        let folder = self.folder.ancestors().find(|it| it.is_dir()).unwrap_or(Path::new("."));
+        let folder = self.folder.ancestors().find(|it| it.exists()).unwrap_or(Path::new("."));
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         let written = match open(folder, flags, Mode::RUSR | Mode::WUSR) {
             // Not every file system has files without a name.
-            Err(Errno::OPNOTSUPP | Errno::ISDIR) => return Ok(()),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR) => sys::whole::make_folder(&self.folder),
             Err(error) => Err(error.into()),
             Ok(file) => File::from(file).write_all(&vec![1; ROOM_BYTES]),
         };

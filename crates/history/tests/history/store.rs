@@ -190,6 +190,19 @@ fn a_name_that_fits_nothing_or_too_much_says_what_there_is() {
 }
 
 #[test]
+fn whether_there_is_room_is_known_before_a_run_and_nothing_is_left_of_the_question() {
+    let folder = TempDir::new().unwrap();
+    let place = |it: &str| Store::open(Some(folder.path().join(it))).unwrap();
+    assert!(place("data").has_room().is_ok() && place("a/b/c").has_room().is_ok());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    fs::write(folder.path().join("file"), "x").unwrap();
+    assert!(place("file").has_room().is_err() && place("file/below").has_room().is_err());
+    if Path::new("/proc/self").exists() {
+        assert!(Store::open(Some("/proc/none".into())).unwrap().has_room().is_err());
+    }
+}
+
+#[test]
 fn a_run_is_saved_again_after_every_round_also_by_another_store() {
     let folder = TempDir::new().unwrap();
     let first = store(folder.path());

@@ -21,7 +21,8 @@ impl Words<'_> {
         let says: Vec<String> = says.map(|(at, it)| self.choice(it, at == 0 && choices.len() > 1)).collect();
         let place = match choices.first() {
             Some(it) if it.conditions < it.measured => {
-                format!("by the {} of {} conditions that have an answer, ", it.conditions, it.measured)
+                let [answered, all] = [it.conditions, it.measured];
+                format!("by the {answered} of {all} conditions that have an answer, and what is slower in the others, ")
             }
             _ => String::new(),
         };
