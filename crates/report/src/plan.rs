@@ -90,7 +90,11 @@ fn writes(plan: &PlannedRun) -> String {
     let (target, free) = (&plan.target, free.unwrap_or_default());
     // The device has every one of these bytes, and the file system room for one file.
     let rounds = plan.rounds.map_or("each round".into(), |it| format!("each of {it} round{}", plural(it as usize)));
+    let writes = |it: &PlannedCondition| it.condition.workload.writes() && measured(it).next().is_some();
     let rewritten = match plan.round_bytes {
+        0 if plan.conditions.iter().any(writes) => {
+            format!(". Passes append to it in {rounds} as many blocks as trials find, and in these trials")
+        }
         0 => String::new(),
         bytes => format!(
             ". Passes that write, and their file, which is made anew before each of them, write {} or more in {rounds}, \

@@ -107,6 +107,11 @@ impl Workload {
         self.kind() == WorkloadKind::Reads
     }
 
+    /// What the file has in it before can be chosen: what is appended to is empty.
+    pub fn has_layout(self) -> bool {
+        self.writes() && self != Workload::Append
+    }
+
     /// Blocks follow each other; otherwise they lie anywhere.
     pub fn is_ascending(self) -> bool {
         match self {

@@ -1759,7 +1759,7 @@ fn what_is_asked_at_the_published_size_alone_decides_a_part_of_a_claim_and_what_
 }
 
 #[test]
-fn sizes_that_the_planner_would_choose_are_replaced_by_none_that_options_name() {
+fn a_size_that_options_name_is_another_question_than_what_the_planner_would_choose() {
     let written = Lab::of_experiment(&claimed(["read", "mmap"], FASTER)).record.experiment;
     let text = claimed(["read", "mmap"], FASTER).replace("state =", "ops = 100\nstate =");
     let mut lab = Lab::of_experiment(&text);
@@ -1767,7 +1767,8 @@ fn sizes_that_the_planner_would_choose_are_replaced_by_none_that_options_name() 
     lab.measure(0, 10, 10_000.0, nothing);
     lab.measure(1, 10, 5_000.0, nothing);
     let claim = only(&lab);
-    assert_eq!((claim.verdict, claim.complete), (ClaimVerdict::Holds, false));
+    assert_eq!((claim.verdict, claim.complete), (ClaimVerdict::NotTestableHere, false));
+    assert_eq!(claim.reasons, [replaced(&[("100 ops", &[])])]);
 }
 
 #[test]

@@ -258,7 +258,9 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
     cross(&mut conditions, &compare.workload, |it, workload| it.workload = workload);
     let writes = |it: &Condition| it.workload.writes();
     cross_some(&mut conditions, &compare.durability, writes, |it, durability| it.durability = durability);
-    cross(&mut conditions, &compare.layout, |it, layout| it.layout = it.workload.writes().then_some(layout));
+    conditions.iter_mut().for_each(|it| it.layout = writes(it).then_some(Layout::Written));
+    let has_layout = |it: &Condition| it.workload.has_layout();
+    cross_some(&mut conditions, &compare.layout, has_layout, |it, layout| it.layout = Some(layout));
     // What is written is consumed by nothing.
     cross_some(&mut conditions, &compare.consume, |it| !writes(it), |it, consume| it.consume = consume);
     cross_some(&mut conditions, &compare.threads, |it| it.trace.is_none(), |it, threads| it.threads = threads);
@@ -880,6 +882,18 @@ arms = ["pread", "mmap", "half"]
             cells.map(|it| it.own_condition.as_ref().unwrap_or(&plan.conditions[condition]).ops).collect()
         };
         assert_eq!([ops(0), ops(1)], [[3, 3], [5, 7]], "also of an arm that has a number of its own");
+    }
+
+    #[test]
+    fn appending_is_measured_once_whatever_layouts_there_are() {
+        let text = "title = \"t\"\n[[compare]]\nworkload = [\"append\", \"overwrite\"]\nblock = 1000\nstate = \"as-is\"\n\
+                    layout = [\"written\", \"sparse\", \"preallocated\"]\narms = [\"pwrite\", \"write\"]";
+        let plan = plan(text, 10_000);
+        let layouts =
+            |of: Workload| plan.conditions.iter().filter(|it| it.workload == of).filter_map(|it| it.layout).collect();
+        let [append, overwrite]: [Vec<Layout>; 2] = [Workload::Append, Workload::Overwrite].map(layouts);
+        assert_eq!(append, [Layout::Written]);
+        assert_eq!(overwrite, [Layout::Written, Layout::Sparse, Layout::Preallocated]);
     }
 
     #[test]

@@ -188,7 +188,11 @@ pub(super) fn not_in_run(why: &NotInRun) -> String {
                 if it.written.len() > NAMED {
                     written.push("others");
                 }
-                format!("{} instead of {}", it.measured, written.join(" or "))
+                let written = match written[..] {
+                    [] => "what the planner chooses".into(),
+                    _ => written.join(" or "),
+                };
+                format!("{} instead of {written}", it.measured)
             };
             format!("options measure {}", values.iter().map(instead).collect::<Vec<String>>().join(", "))
         }

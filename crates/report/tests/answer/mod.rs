@@ -71,7 +71,10 @@ fn an_arm_that_is_not_known_everywhere_is_not_called_the_fastest() {
     // What other conditions would say is not known.
     run.findings.answer.choices[0].measured = 20;
     let text = first_screen(&run);
-    assert!(text.contains("y the 3 of 20 conditions that have an answer, and what is slower in the others, mmap+random"), "{text}");
+    assert!(
+        text.contains("y the 3 of 20 conditions that have an answer, and what is slower in the others, mmap+random"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -636,6 +636,9 @@ impl Compare {
         if self.aligned.contains(&false) && workloads.clone().all(Workload::is_ascending) {
             return Err(("aligned", ALIGNED.into()));
         }
+        if self.layout != written_before() && !workloads.clone().any(Workload::has_layout) {
+            return Err(("layout", "a file that is appended to is empty before, whatever layout there is".into()));
+        }
         let reads = workloads.into_iter().any(|it| !it.writes());
         if self.consume != [Consume::Sum] && !reads {
             return Err(("consume", CONSUME.into()));

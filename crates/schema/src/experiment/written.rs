@@ -606,6 +606,19 @@ state = ["cold", "cached"]
     }
 
     #[test]
+    fn what_is_appended_to_has_no_layout() {
+        let of = |workload: &str| {
+            let text = format!(
+                "title = \"t\"\n[[compare]]\narms = [\"pwrite\", \"write\"]\nworkload = {workload}\nblock = 4096\nstate = \
+                 \"cold\"\nlayout = [\"written\", \"sparse\"]\n"
+            );
+            Experiment::parse("my", &text).map(drop).map_err(|it| it.key.unwrap_or_default())
+        };
+        assert_eq!(of("\"append\""), Err("layout".into()));
+        assert_eq!(of("[\"append\", \"overwrite\"]"), Ok(()));
+    }
+
+    #[test]
     fn where_nothing_is_read_nothing_is_consumed() {
         let text = "title = \"t\"\n[[compare]]\narms = [\"pwrite\", \"mmap\"]\nworkload = \"overwrite\"\nblock = 4096\n\
                     state = \"cold\"\n";
