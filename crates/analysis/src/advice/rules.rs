@@ -71,7 +71,7 @@ pub(crate) const RULES: &[Rule] = &[
         code: AdviceCode::M6,
         fires: |it| {
             let touched_share = it.pattern.touched_share();
-            let is_idle = it.maps() && populates(it.recorded) && touched_share < Pattern::LITTLE;
+            let is_idle = populates(it.recorded) && touched_share < Pattern::LITTLE;
             is_idle.then_some(AdviceReason::Populated { touched_share })
         },
         proposes: |_, arm| !populates(arm) && !is_in_advance(arm),
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn m6_holds_where_what_is_populated_is_hardly_touched() {
         let of = |arm, pages| case(arm, State::Cached, pattern(pages, 4096, pages, 0));
-        for arm in ["mmap+map-populate", "mmap+populate-read", "mmap+willneed"] {
+        for arm in ["mmap+map-populate", "mmap+populate-read", "mmap+willneed", "pread+willneed"] {
             assert_eq!(fired(&of(arm, FEW)), [AdviceCode::M6], "{arm}");
             assert_eq!(fired(&of(arm, GIB / 4096 / 2)), [], "{arm}");
         }

@@ -40,7 +40,7 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             size(*median_bytes as f64)
         ),
         AdviceReason::Populated { touched_share } => {
-            format!("the mapping is filled in advance, and {} of the file is touched", percent(*touched_share))
+            format!("the file is brought in in advance, and {} of it is touched", percent(*touched_share))
         }
         AdviceReason::PartPopulated { bytes, file_bytes } => format!(
             "the program brings in {} of {} in advance, and its replay all of it",
@@ -486,7 +486,7 @@ pub(crate) fn pattern(of: &Advised) -> String {
     let order = match it.in_order_share() {
         _ if it.accesses < 2 => "",
         share if share > Pattern::IN_ORDER => " in order",
-        share if share < Pattern::ANYWHERE => " in no order",
+        share if share < Pattern::ANYWHERE => " not in order",
         _ => " partly in order",
     };
     let reach = match &of.reach {

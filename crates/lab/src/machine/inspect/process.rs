@@ -88,7 +88,8 @@ pub fn process(
     let mappings = held.mappings().map_err(|error| match ended(&error) {
         Some(ended) => ended,
         None => anyhow!(
-            "cannot read the mappings of process {pid} ({}); only its owner and root can: {error}",
+            "cannot read the mappings of process {pid} ({}): {error}; root can, and its owner unless it is setuid or not \
+             dumpable (prctl(2)), and neither where a container lacks CAP_SYS_PTRACE",
             view.command
         ),
     })?;
