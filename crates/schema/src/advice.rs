@@ -307,6 +307,11 @@ pub enum AdviceReason {
         mappings: u64,
         files: u64,
     },
+    /// The kernel hands this share of the bytes to another descriptor: the program neither copies nor looks at them, and would have
+    /// to write what it reads otherwise.
+    HandedOn {
+        share: f64,
+    },
     /// In memory: it may write to pages of its own mapping, of which each becomes a copy; a replay only reads.
     WritesToCopies,
     /// Of a page of a mapping the first touch is known alone, and the program's own work leaves time for so many times as many touches,

@@ -297,6 +297,12 @@ impl Access {
         self.calls.values().map(|it| it.bytes).fold(0, u64::saturating_add)
     }
 
+    /// Of these, what the kernel handed to another descriptor: sendfile(2), splice(2), copy_file_range(2).
+    pub fn handed_on_bytes(&self) -> u64 {
+        let handed_on = ["sendfile", "splice", "copy_file_range"].iter().filter_map(|it| self.calls.get(*it));
+        handed_on.map(|it| it.bytes).fold(0, u64::saturating_add)
+    }
+
     /// The key of `under` for what goes around the page cache.
     pub const DIRECT: &str = "O_DIRECT";
 

@@ -419,6 +419,23 @@ fn several_threads_have_as_many_times_the_time_to_come_back_to_pages() {
 }
 
 #[test]
+fn what_the_kernel_hands_to_another_descriptor_is_not_what_a_replay_reads() {
+    let of = |handed_on: usize| {
+        let mut lab = Plan { states: vec![State::Cached], ..cached_points() }.lab();
+        let mut access = Access { opens: 1, ..Access::default() };
+        for at in 0..500 {
+            let call = if at < 5 * handed_on { "sendfile" } else { "pread64" };
+            access.count_call(call, 4096, 4096, false);
+        }
+        lab.record.observations[0].seen = Reading::Value(observation(access));
+        lab.analyze().advice.remove(0)
+    };
+    assert!(matches!(of(90).because[..], [AdviceReason::HandedOn { share }] if (share - 0.9).abs() < 0.01));
+    let few = of(1).because;
+    assert!(few.iter().all(|it| !matches!(it, AdviceReason::HandedOn { .. })), "{few:?}");
+}
+
+#[test]
 fn a_program_that_writes_to_copies_of_pages_is_not_what_a_replay_does() {
     for state in [State::Cached, State::Cold] {
         copies(state);

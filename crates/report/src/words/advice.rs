@@ -134,6 +134,11 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             thousands(*mappings),
             count(*files, "file", "files")
         ),
+        AdviceReason::HandedOn { share } => format!(
+            "the kernel hands {} of the bytes to another descriptor (sendfile, splice or copy_file_range), so that the program copies \
+             none of them; a replay reads them, and another method would have to write them",
+            percent(*share)
+        ),
         AdviceReason::WritesToCopies => {
             "the program may write to its own copies of pages of a private mapping, which takes it more page faults, and a replay \
              only reads"

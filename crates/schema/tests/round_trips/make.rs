@@ -584,6 +584,7 @@ makes! {
             RanOnce,
             OtherReach,
             MappedAgain { mappings, files },
+            HandedOn { share },
             WritesToCopies,
             TouchedAgain { arm, times },
             OpenedAgain { arm, opens, files },
