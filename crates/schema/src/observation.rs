@@ -285,6 +285,11 @@ impl Calls {
     }
 }
 
+/// Whether a call has the kernel hand bytes to another descriptor, so that nobody copies them.
+fn hands_on(call: &str) -> bool {
+    matches!(call, "sendfile" | "splice" | "copy_file_range")
+}
+
 impl Access {
     /// Whether files were opened as often as calls read them: each read is then the first one of an opening, and whether it begins
     /// where another one ended is not counted.
@@ -299,8 +304,7 @@ impl Access {
 
     /// Of these, what the kernel handed to another descriptor: sendfile(2), splice(2), copy_file_range(2).
     pub fn handed_on_bytes(&self) -> u64 {
-        let handed_on = ["sendfile", "splice", "copy_file_range"].iter().filter_map(|it| self.calls.get(*it));
-        handed_on.map(|it| it.bytes).fold(0, u64::saturating_add)
+        self.calls.iter().filter(|it| hands_on(it.0)).map(|it| it.1.bytes).fold(0, u64::saturating_add)
     }
 
     /// The key of `under` for what goes around the page cache.
@@ -329,8 +333,7 @@ impl Access {
 
     /// Whether calls copy what they read to the program, out of the page cache.
     pub fn copies(&self) -> bool {
-        let transfers = |name: &String| ["sendfile", "splice", "copy_file_range"].contains(&name.as_str());
-        !self.goes_around() && !self.calls.keys().any(transfers)
+        !self.goes_around() && !self.calls.keys().any(|it| hands_on(it))
     }
 
     pub fn read_calls(&self) -> u64 {

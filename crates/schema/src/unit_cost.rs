@@ -71,6 +71,8 @@ pub struct UnitCosts {
     pub touch_mapped_page_ns: Option<f64>,
     /// One byte of a mapped page at a random place. Many of them are under way at once, of sums of whole blocks few.
     pub touch_random_ns: Option<f64>,
+    /// The same in a part of the file that the first-level cache holds.
+    pub touch_cached_ns: Option<f64>,
     /// As `read_first_ns`.
     pub touch_first_ns: f64,
     /// open(2) and close(2).

@@ -127,6 +127,8 @@ class Way:
         return lambda times: loop([0] * times, **names)
 
     def sample(self, length):
-        """A block as this way has it."""
-        block = bytes(range(256)) * (length // 256 + 1)
-        return self.numpy.frombuffer(block, self.numpy.uint8)[:length] if self.kind.is_array else block[:length]
+        """A block of random bytes, as in other runtimes, as this way has it."""
+        import random
+
+        block = random.Random(length).randbytes(length)
+        return self.numpy.frombuffer(block, self.numpy.uint8) if self.kind.is_array else block

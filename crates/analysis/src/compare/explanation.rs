@@ -14,6 +14,9 @@ use crate::{
 /// Counts that differ by less than this factor explain nothing.
 const ALIKE: f64 = 1.25;
 
+/// Fewer bytes than these are brought in by any start of a pass.
+const LEAST_CALL_BYTES: f64 = 65_536.0;
+
 /// How many of the differences are reported.
 const SHOWN: usize = 3;
 
@@ -102,7 +105,15 @@ struct Fact {
 
 /// In the order in which they are reported.
 const FACTS: &[Fact] = &[
-    Fact { of_device: false, contrast: |a, b| contrast(a.calls?, b.calls?, 8.0), count: calls },
+    Fact {
+        of_device: false,
+        // As many calls may bring in many times as much: of a library with a buffer.
+        contrast: |a, b| {
+            let bytes = a.call_bytes.zip(b.call_bytes).and_then(|(a, b)| contrast(a, b, LEAST_CALL_BYTES));
+            contrast(a.calls?, b.calls?, 8.0).into_iter().chain(bytes).reduce(f64::max)
+        },
+        count: calls,
+    },
     Fact {
         of_device: false,
         contrast: |a, b| contrast(a.write_calls?, b.write_calls?, 8.0),

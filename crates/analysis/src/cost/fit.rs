@@ -73,6 +73,11 @@ pub fn fit(calibration: &Calibration, page_bytes: u64) -> UnitCosts {
         mapped_random_in: beyond(&mapped_in, least(&mapped_in).map(|ns| ns.min(least(&mapped_scan).unwrap_or(ns)))),
         mapped_first_ns,
         touch_random_ns,
+        touch_cached_ns: look
+            .all(MAPPED, Workload::Random, State::Mapped)
+            .filter(|it| it.consume == Consume::Touch && it.range_bytes < whole)
+            .min_by_key(|it| it.range_bytes)
+            .and_then(ns_per_op),
         touch_first_ns,
         sum_mapped: rising(mapped_scan),
         sum_mapped_in,

@@ -380,7 +380,10 @@ impl Adding<'_> {
                 self.add(Cause::Bytes, Quantity::PagesTouched, in_order, in_order * page);
                 if self.is_random() {
                     let each = costs.touch_random_ns.ok_or(Operation::RandomAccess)?;
-                    self.misses_of_random(each, costs.touch_first_ns);
+                    // Where nothing misses, a touch takes something still.
+                    let cached = costs.touch_cached_ns.unwrap_or(0.0).min(each);
+                    self.add(Cause::Bytes, Quantity::PagesTouched, at_random, at_random * cached);
+                    self.misses_of_random(each - cached, costs.touch_first_ns);
                 }
             }
             _ => {

@@ -135,6 +135,7 @@ impl World {
         }
         points.push(self.point("native/mmap", (Scan, Touch, Mapped), 32 << 10, RANGE, 2048));
         points.push(self.point("native/mmap", (Random, Touch, Mapped), 64, RANGE, 131_072));
+        points.push(self.point("native/mmap", (Random, Touch, Mapped), 64, 32 << 10, 131_072));
         points.push(self.point("native/pread", (Scan, Touch, Cached), 32 << 10, RANGE, 1));
         for range in [RANGE / 8, RANGE] {
             for arm in ["native/mmap", "native/mmap+populate-read"] {
@@ -991,7 +992,7 @@ fn costs_of(world: impl Strategy<Value = f64>) -> impl Strategy<Value = World> {
         summed_byte: 0.01 + it[2],
         random_read: it[3] * 500.0,
         random_place: it[4] * 200.0,
-        random_touch: it[4] * 50.0,
+        random_touch: 1.0 + it[4] * 50.0,
         open: 100.0 + it[5] * 1e4,
         close: 100.0 + it[6] * 1e4,
         map: 100.0 + it[7] * 1e4,
@@ -1014,8 +1015,14 @@ fn curves(costs: &UnitCosts) -> Vec<&Curve> {
 
 fn singles(costs: &UnitCosts) -> Vec<f64> {
     let per_page = [costs.populate, costs.unmap].into_iter().flatten().flat_map(|it| [it.fixed_ns, it.page_ns]);
-    let single =
-        [costs.clock_ns, costs.bare_call_ns, costs.read_call_ns, costs.touch_mapped_page_ns, costs.touch_random_ns];
+    let single = [
+        costs.clock_ns,
+        costs.bare_call_ns,
+        costs.read_call_ns,
+        costs.touch_mapped_page_ns,
+        costs.touch_random_ns,
+        costs.touch_cached_ns,
+    ];
     let more =
         [costs.open_ns, costs.close_ns, costs.map_ns, costs.fault_ns, costs.fault_random_ns, costs.pages_per_fault];
     let firsts = [costs.read_first_ns, costs.mapped_first_ns, costs.touch_first_ns];
@@ -1336,6 +1343,13 @@ static MEASURED_COSTS: std::sync::LazyLock<Calibration> = std::sync::LazyLock::n
             == ("native/mmap", Workload::Random, Consume::Sum, State::Mapped)
     };
     let mut touches: Vec<CalibrationPoint> = measured.points.iter().filter(is_sum).cloned().collect();
+    touches.extend(
+        touches
+            .iter()
+            .find(|it| it.block_bytes == 64)
+            .cloned()
+            .map(|it| CalibrationPoint { range_bytes: 32 << 10, ..it }),
+    );
     for point in &mut touches {
         point.consume = Consume::Touch;
         point.passes.iter_mut().for_each(|it| it.phases.work_ns /= 3);

@@ -5,6 +5,7 @@ use report::words;
 use schema::{
     Condition, Reading, State,
     condition::Storage,
+    explanation::{Count, Explanation},
     findings::{AnswerOf, MapLine, Status, Verdict},
     gate::NotJudgedCause,
     line::{LineAnswer, LineSays},
@@ -1005,6 +1006,26 @@ fn the_fastest_arm_wins_and_what_it_is_not_faster_than_ties() {
     assert_eq!(line.winner.as_deref(), Some("native/mmap"));
     assert_eq!(line.ties, ["native/mmap+sequential"]);
     assert!((line.margin.unwrap().median - 1.6).abs() < 0.02);
+}
+
+#[test]
+fn as_many_calls_that_bring_in_many_times_as_much_differ() {
+    let explained = |bytes: f64| {
+        let mut lab = Lab::new();
+        let condition = lab.condition(random("64 B", State::Cached));
+        for (arm, ns, bytes) in [("read", 600.0, 1_280_000.0), ("stdio", 900.0, bytes)] {
+            let cell = lab.cell(condition, arm);
+            lab.measure(cell, 12, ns, |_, pass| {
+                pass.reads("read_calls", 20_000.0);
+                pass.reads("read_call_bytes", bytes);
+            });
+        }
+        lab.analyze().comparisons.remove(0).explanation
+    };
+    assert!(matches!(explained(1_280_000.0), Some(Explanation::Alike { .. })));
+    let Some(Explanation::Counts { counts, .. }) = explained(81_920_000.0) else { panic!("they differ by 64 times") };
+    let of_calls = [1_280_000.0, 81_920_000.0].map(|it| vec![Count::ReadCalls { calls: 20_000.0, bytes: Some(it) }]);
+    assert_eq!(counts, of_calls);
 }
 
 #[test]

@@ -140,6 +140,9 @@ fn points(range_bytes: u64, window: Option<u64>) -> Vec<CalibrationPoint> {
     add("mmap", Random, Sum, Mapped, (smallest.0, FEW), whole);
     add("mmap", Random, Touch, Mapped, smallest, whole);
     add("mmap", Random, Touch, Mapped, (smallest.0, FEW), whole);
+    if SPANS[0] < whole {
+        add("mmap", Random, Touch, Mapped, smallest, SPANS[0]);
+    }
     add("mmap", Scan, Touch, Mapped, middle, whole);
     // Whether the place of a buffer matters on this processor: a block of BLOCKS, so that it is known of a buffer at a page.
     add("pread+malloc", Scan, Touch, Mapped, OF_MALLOC, whole);

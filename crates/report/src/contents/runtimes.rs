@@ -14,7 +14,7 @@ use crate::{
 
 pub(crate) const TITLE: &str = "Runtimes";
 
-pub(crate) const ABOUT: &str = "The loop alone: the consume over bytes in the CPU caches, without reading a file; a difference here is part of every comparison across runtimes. Cold: how many times longer the first pass of a new process over the warm-up file took than the last passes. Compiling and collecting: as shares of the passes' time, what the runtime says they took; of Go only how long collections stopped all goroutines.";
+pub(crate) const ABOUT: &str = "The loop alone: the consume over random bytes in the CPU caches, without reading a file (of `decode-lines`, text takes a part of that); a difference here is part of every comparison across runtimes. Cold: how many times longer the first pass of a new process over the warm-up file took than the last passes. Compiling and collecting: as shares of the passes' time, what the runtime says they took; of Go only how long collections stopped all goroutines.";
 
 /// A table, and what is to be said of single cells.
 pub(crate) struct Tables {

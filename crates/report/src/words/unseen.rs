@@ -51,7 +51,12 @@ pub(super) fn unseen(why: &Unseen) -> String {
 
 /// Of cells whose passes take from the least to the most of these.
 pub(crate) fn few_ticks([least_ns, most_ns]: [u64; 2], tick_ns: u64, threads: u32) -> String {
-    let [least, most, tick] = [least_ns, most_ns, tick_ns].map(|it| number::duration(it as f64));
+    let tick = number::duration(tick_ns as f64);
+    // A runtime's own clock may have seen nothing of a pass that did compute.
+    let [least, most] = [least_ns, most_ns].map(|it| match it {
+        0 => format!("less than {tick}"),
+        _ => number::duration(it as f64),
+    });
     let cpu = if least == most { least } else { format!("{least} to {most}") };
     let of_each = if threads > 1 { format!(" in {threads} threads") } else { String::new() };
     format!("a pass takes {cpu} of CPU time{of_each}, and ticks of {tick} do not tell how that divides")

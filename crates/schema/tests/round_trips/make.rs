@@ -345,7 +345,7 @@ makes! {
         DeviceCost { queue_depth, request }
         UnitCosts {
             range_bytes, clock_ns, bare_call_ns, read_call_ns, copy, copy_from, read_random, read_random_in, read_first_ns,
-            sum_buffer, sum_mapped, sum_mapped_in, mapped_random, mapped_random_in, mapped_first_ns, touch_mapped_page_ns, touch_random_ns, touch_first_ns,
+            sum_buffer, sum_mapped, sum_mapped_in, mapped_random, mapped_random_in, mapped_first_ns, touch_mapped_page_ns, touch_random_ns, touch_cached_ns, touch_first_ns,
             open_ns, close_ns, map_ns, populate, unmap, faults, faults_ns, fault_ns, pages_per_fault, fault_pages_ns,
             fault_random_ns, device, page_in_ns, stream_byte_ns,
         }

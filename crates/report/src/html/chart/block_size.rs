@@ -15,7 +15,7 @@ use crate::{
 pub(super) const CHART: Chart = Chart {
     id: "block-size",
     title: "Throughput over block size",
-    about: "Medians with their 95 % bands, both axes logarithmic; a dotted line is where the faster of two arms changes.",
+    about: "Medians with their 95 % bands, both axes logarithmic; a dotted line is where the faster of two arms changes. Of one block size each arm is a mark with its 95 % interval, on a linear axis from 0.",
     draw,
 };
 

@@ -3,7 +3,7 @@
 use schema::{
     Findings, Record,
     findings::CellFinding,
-    record::Reading,
+    record::{Outcome, Reading, Sample},
     unit_cost::{Cause, CostBreakdown},
 };
 
@@ -58,7 +58,8 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
     let view = View::of(record, findings);
     let breakdowns: &[CostBreakdown] = findings.costs.as_ref().map_or(&[], |it| &it.breakdowns);
     let groups = view.groups();
-    let figures: Vec<Figure> = groups.iter().filter_map(|(title, cells)| figure(title, cells, breakdowns)).collect();
+    let figures: Vec<Figure> =
+        groups.iter().filter_map(|(title, cells)| figure(record, title, cells, breakdowns)).collect();
     if figures.is_empty() { Err(format!("No cell has CPU times: {}.", reason(findings))) } else { Ok(figures) }
 }
 
@@ -80,24 +81,34 @@ fn by_breakdown(cell: &CellFinding, total: f64, breakdowns: &[CostBreakdown]) ->
     Some((parts, (-rest).max(0.0)))
 }
 
-fn by_ticks(cell: &CellFinding, total: f64) -> Result<[f64; PARTS.len()], String> {
+/// CPU times are means over the passes: of the median time they are what they are of the mean one.
+fn by_ticks(record: &Record, cell: &CellFinding, total: f64) -> Result<[f64; PARTS.len()], String> {
     let (user, system) = (&cell.user_ns_per_op, &cell.system_ns_per_op);
     let (Reading::Value(user_ns), Reading::Value(system_ns)) = (user, system) else {
         return Err(user.why().or(system.why()).map(words::reason).unwrap_or_default());
     };
+    let of_pass = |it: &Sample| match &it.outcome {
+        Outcome::Ok { phases, tally } => Some(phases.total_ns() as f64 / tally.ops.max(1) as f64),
+        Outcome::Invalid { .. } | Outcome::Failed { .. } => None,
+    };
+    let passes = record.samples.iter().filter(|it| it.cell == cell.id.cell);
+    let each: Vec<f64> = passes.filter_map(of_pass).collect();
+    let mean = each.iter().sum::<f64>() / each.len() as f64;
+    let of_median = if mean > 0.0 { total / mean } else { 1.0 };
+    let [user, system] = [user_ns, system_ns].map(|it| it * of_median);
     let mut parts = [0.0; PARTS.len()];
-    parts[..CAUSES].copy_from_slice(&[*user_ns, *system_ns, (total - user_ns - system_ns).max(0.0)]);
+    parts[..CAUSES].copy_from_slice(&[user, system, (total - user - system).max(0.0)]);
     Ok(parts)
 }
 
-fn figure(title: &str, cells: &[Named], breakdowns: &[CostBreakdown]) -> Option<Figure> {
+fn figure(record: &Record, title: &str, cells: &[Named], breakdowns: &[CostBreakdown]) -> Option<Figure> {
     let mut rows: Vec<CostBar> = Vec::new();
     let mut notes = Vec::new();
     for it in cells.iter().filter(|it| !it.cell.control) {
         let Some(total) = it.cell.ns_per_op.map(|it| it.median) else { continue };
         let divided = match by_breakdown(it.cell, total, breakdowns) {
             Some(divided) => Ok(divided),
-            None => by_ticks(it.cell, total).map(|parts| (parts, 0.0)),
+            None => by_ticks(record, it.cell, total).map(|parts| (parts, 0.0)),
         };
         let (parts, too_much) = match divided {
             Ok(divided) => divided,
