@@ -7,6 +7,7 @@ use schema::{
     inspection::{
         FaultView, FileView, Inspection, MappedFile, MappingAdvice, MappingView, ProcessView, Residency, Unlooked,
     },
+    record::FolioOrder,
     unit_cost::FaultCost,
 };
 use serde_json::Value;
@@ -301,7 +302,7 @@ fn files_table(view: &ProcessView, files: &[&MappedFile]) -> Table {
     let read = |it: Option<u64>| it.map_or_else(Cell::absent, bytes);
     let row = |file: &&MappedFile| {
         let cached = file.residency.value().map(|it| it.resident.saturating_mul(view.page_bytes));
-        let folios = file.folio_orders.value().and_then(|it| it.iter().max_by_key(|it| it.pages));
+        let folios = file.folio_orders.value().filter(|it| !it.is_empty());
         let fault = file.pages_per_fault.value().map(|it| Cell::plain(number::count(it.round())));
         let mut row = vec![Cell::plain(&file.name), advice_of(file), bytes(file.bytes)];
         if view.watched.is_some() {
@@ -319,11 +320,27 @@ fn files_table(view: &ProcessView, files: &[&MappedFile]) -> Table {
         let places = places.and_then(Reading::value);
         row.push(places.map_or_else(Cell::absent, |it| Cell::plain(number::count(it.places as f64))));
         row.push(read(cached));
-        row.push(read(folios.map(|it| it.folio_bytes(view.page_bytes))));
+        row.push(folios.map_or_else(Cell::absent, |it| Cell::plain(folio_sizes(it, view.page_bytes))));
         row.push(fault.unwrap_or_else(Cell::absent));
         row
     };
     Table { rows: files.iter().map(row).collect(), columns }
+}
+
+/// `16 KiB`, where all pages lie in folios of that size; `mostly 16 KiB`, or `4 KiB to 64 KiB` where no size has most of them.
+fn folio_sizes(of: &[FolioOrder], page_bytes: u64) -> String {
+    let bytes = |it: &FolioOrder| Bytes(it.folio_bytes(page_bytes)).to_string();
+    let all = of.iter().fold(0u64, |sum, it| sum.saturating_add(it.pages));
+    let (Some(most), Some(least), Some(last)) =
+        (of.iter().max_by_key(|it| it.pages), of.iter().min_by_key(|it| it.order), of.iter().max_by_key(|it| it.order))
+    else {
+        return number::MISSING.into();
+    };
+    match () {
+        () if of.len() == 1 => bytes(most),
+        () if most.pages > all / 2 => format!("mostly {}", bytes(most)),
+        () => format!("{} to {}", bytes(least), bytes(last)),
+    }
 }
 
 /// Why columns of the table of files have no value in some row, each reason once.
@@ -441,12 +458,9 @@ fn table(view: &ProcessView) -> Table {
 mod tests {
     use super::*;
     use expect_test::expect;
-    use schema::{
-        inspection::{
-            AdviceCost, FileMeanwhile, MappedRuntime, MissCost, PlacePattern, Places, Shape, ThreadFaults, WatchEnd,
-            Watched, WatchedReads, WithoutMemory,
-        },
-        record::FolioOrder,
+    use schema::inspection::{
+        AdviceCost, FileMeanwhile, MappedRuntime, MissCost, PlacePattern, Places, Shape, ThreadFaults, WatchEnd,
+        Watched, WatchedReads, WithoutMemory,
     };
 
     fn seen() -> FileView {
@@ -521,6 +535,17 @@ mod tests {
         };
         assert_eq!(bar(100), "█".repeat(24) + &" ".repeat(24));
         assert_eq!(bar(40), "█".repeat(12) + &" ".repeat(12));
+    }
+
+    #[test]
+    fn folios_of_several_sizes_are_not_said_to_be_of_one() {
+        let of = |orders: &[(u32, u64)]| {
+            let orders: Vec<FolioOrder> = orders.iter().map(|&(order, pages)| FolioOrder { order, pages }).collect();
+            folio_sizes(&orders, 4096)
+        };
+        assert_eq!(of(&[(4, 100)]), "64 KiB");
+        assert_eq!(of(&[(0, 10), (9, 5120)]), "mostly 2 MiB");
+        assert_eq!(of(&[(0, 27), (2, 24), (4, 24), (6, 25)]), "4 KiB to 256 KiB");
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl Way {
             if look()? == 0 {
                 return Ok(());
             }
-            wrong = format!("{} reports a page as resident that was just evicted", self.word());
+            wrong = format!("{} reports a page as resident after it was to be evicted", self.word());
         }
         Err(wrong)
     }
@@ -419,7 +419,7 @@ mod tests {
     #[test]
     fn a_way_that_calls_every_page_resident_is_given_up_in_a_tenth_of_a_second() {
         let (result, evictions) = proved(&[1]);
-        assert_eq!(result.unwrap_err(), "preadv2-nowait reports a page as resident that was just evicted");
+        assert_eq!(result.unwrap_err(), "preadv2-nowait reports a page as resident after it was to be evicted");
         assert_eq!(evictions, PROOF_TRIES);
         assert!(PROOF_PAUSE * PROOF_TRIES <= Duration::from_millis(100));
         assert_eq!(proved(&[0]).1, 0);

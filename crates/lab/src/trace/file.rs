@@ -146,7 +146,7 @@ impl TraceFile {
             }
         };
         match &self.files[place] {
-            Traced { accesses: 0, .. } => bail!("the trace has no access of {}", self.header.files[place].path),
+            Traced { accesses: 0, .. } => bail!("no access of {} was seen", self.header.files[place].path),
             traced => Ok(traced),
         }
     }

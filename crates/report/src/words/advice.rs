@@ -183,7 +183,7 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             count(*rings, "ring", "rings")
         ),
         AdviceReason::NotAllSeen { why } => format!("not all that the program does was seen: {why}"),
-        AdviceReason::RanOnce => "the program was run for the recording alone (--once)".into(),
+        AdviceReason::RanOnce => "the program was not held against its replay (--once)".into(),
         AdviceReason::OtherReach => "the program reached the file otherwise than the trace says".into(),
         AdviceReason::Unwatched => {
             "how the program reaches the file could not be watched, and the trace may be of another run".into()
@@ -226,7 +226,7 @@ pub fn settles(of: Settles) -> String {
         Settles::LargerBudget => "a larger --budget may decide it",
         Settles::Switch => "if the program has a switch for it, --switch measures it",
         Settles::SwitchMeasured => "what its own switch gains is measured, and of other methods nothing is known",
-        Settles::WithoutOnce => "without --once the program is run again and held against the replay",
+        Settles::WithoutOnce => "without --once the program is run and held against the replay",
         Settles::ExactRecording => {
             "a recording with every page seen would tell: try a file of your own, a larger --exact-budget"
         }

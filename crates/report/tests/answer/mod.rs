@@ -236,7 +236,7 @@ fn an_arm_that_is_proved_slower_is_named_where_the_others_are_undecided() {
         first_screen(&run)
     };
     let text = with((0.02, Verdict::Slower));
-    assert!(text.contains("undecided, but mmap is 50x slower"), "{text}");
+    assert!(text.contains("undecided, but for what is slower (mmap 50x)"), "{text}");
     let text = with((1.0, Verdict::Undecided));
     assert!(text.contains("undecided") && !text.contains("but mmap"), "{text}");
 }

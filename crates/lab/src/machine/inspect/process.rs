@@ -185,6 +185,12 @@ fn is_unadvised(of: &ProcessMapping) -> bool {
     advice(of).is_some_and(|it| !it.iter().any(|it| matches!(it, MappingAdvice::Random | MappingAdvice::Sequential)))
 }
 
+/// How much of a mapping a file of this size reaches to: behind its last page nothing can come in (mmap(2), SIGBUS).
+fn within(of: &ProcessMapping, file_bytes: u64) -> u64 {
+    let end = file_bytes.checked_next_multiple_of(sys::page_bytes()).unwrap_or(u64::MAX);
+    of.bytes.min(end.saturating_sub(of.offset))
+}
+
 fn is_code(of: &ProcessMapping) -> bool {
     of.permissions.as_bytes().get(2) == Some(&b'x')
 }
@@ -433,6 +439,7 @@ impl Files<'_> {
         let seen = self.seen.get(key).unwrap_or(&unseen);
         let residency = seen.cached();
         let opened = seen.now();
+        let file_bytes = opened.as_ref().map_or(u64::MAX, |it| it.1);
         let pages_per_fault = known(fault(&opened, &residency));
         // What is resident now may lie in smaller folios than what was mapped.
         let least = (FAULT_AROUND / sys::page_bytes()).max(1);
@@ -444,7 +451,7 @@ impl Files<'_> {
             is_code: mappings.iter().any(|it| is_code(it)),
             mappings: mappings.len() as u64,
             bytes: sum(&|it| it.bytes),
-            unadvised_bytes: of_unadvised(&|it| it.bytes),
+            unadvised_bytes: of_unadvised(&|it| within(it, file_bytes)),
             unadvised_resident_bytes: of_unadvised(&of_file_bytes),
             advice: all_advice.map(|it| it.into_iter().collect()),
             resident_bytes: sum(&of_file_bytes),
@@ -743,6 +750,8 @@ mod tests {
 
     #[test]
     fn pages_that_come_in_while_a_process_is_watched_are_counted_and_looking_brings_none() {
+        /// Beyond the end of the file too, where nothing can come in.
+        const MAPPED: usize = 3 << 20;
         let _alone = alone();
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&vec![5u8; 2 << 20]).unwrap();
@@ -750,7 +759,7 @@ mod tests {
         let flags = rustix::mm::MapFlags::SHARED;
         // SAFETY: a mapping of its own, at an address that the kernel chooses, and unmapped below.
         let at = unsafe {
-            rustix::mm::mmap(std::ptr::null_mut(), 2 << 20, rustix::mm::ProtFlags::READ, flags, file.as_file(), 0)
+            rustix::mm::mmap(std::ptr::null_mut(), MAPPED, rustix::mm::ProtFlags::READ, flags, file.as_file(), 0)
                 .unwrap()
         };
         let of = |view: ProcessView| view.files.into_iter().find(|it| Path::new(&it.name) == file.path()).unwrap();
@@ -766,7 +775,7 @@ mod tests {
         });
         let third = of(watched.unwrap());
         // SAFETY: made above, and nothing refers to it.
-        unsafe { rustix::mm::munmap(at, 2 << 20).unwrap() };
+        unsafe { rustix::mm::munmap(at, MAPPED).unwrap() };
         assert_eq!((first.unadvised_bytes, first.is_code, first.resident_bytes), (Some(2 << 20), false, 0));
         let Some(before) = cached(&first) else { return println!("skipped: {:?}", first.residency) };
         assert_eq!(cached(&second), Some(before));

@@ -121,14 +121,15 @@ fn groups(fields: &[(u64, Option<&Field>)], size: impl Fn(u64) -> String) -> Vec
     parts.into_iter().filter_map(part).collect()
 }
 
-/// `, but direct is 4.4x slower`: the arm that is behind at every block, or else the one that is furthest behind, and where.
+/// `, but for what is slower (direct 4.4x)`: the arm that is behind at every block, or else the one that is furthest behind, and
+/// where. Others may be slower, too.
 fn far_behind(behind: &[(u64, Option<&(String, f64)>)], size: impl Fn(u64) -> String) -> Option<String> {
     let known = || behind.iter().filter_map(|(block, it)| Some((*block, (*it)?)));
     let (block, (arm, by)) = known().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
     let ratios: Vec<f64> = known().filter(|(_, it)| it.0 == *arm).map(|(_, it)| it.1).collect();
     Some(match ratios.len() == behind.len() {
-        true => format!(", but {arm} is {} slower", extent(&ratios)),
-        false => format!(", but {arm} is {} slower at {}", times(*by), size(block)),
+        true => format!(", but for what is slower ({arm} {})", extent(&ratios)),
+        false => format!(", but for what is slower ({arm} {} at {})", times(*by), size(block)),
     })
 }
 
@@ -189,10 +190,19 @@ mod tests {
         let more = ("direct".to_string(), 9.0);
         let said = |behind: &[(u64, Option<&(String, f64)>)]| far_behind(behind, |it| format!("{it} B"));
         assert_eq!(said(&[(64, None), (512, None)]), None);
-        assert_eq!(said(&[(64, Some(&direct))]).unwrap(), ", but direct is 4.4x slower");
-        assert_eq!(said(&[(64, Some(&direct)), (512, Some(&more))]).unwrap(), ", but direct is 4.4x to 9.0x slower");
-        assert_eq!(said(&[(64, Some(&direct)), (512, None)]).unwrap(), ", but direct is 4.4x slower at 64 B");
-        assert_eq!(said(&[(64, Some(&mmap)), (512, Some(&direct))]).unwrap(), ", but direct is 4.4x slower at 512 B");
+        assert_eq!(said(&[(64, Some(&direct))]).unwrap(), ", but for what is slower (direct 4.4x)");
+        assert_eq!(
+            said(&[(64, Some(&direct)), (512, Some(&more))]).unwrap(),
+            ", but for what is slower (direct 4.4x to 9.0x)"
+        );
+        assert_eq!(
+            said(&[(64, Some(&direct)), (512, None)]).unwrap(),
+            ", but for what is slower (direct 4.4x at 64 B)"
+        );
+        assert_eq!(
+            said(&[(64, Some(&mmap)), (512, Some(&direct))]).unwrap(),
+            ", but for what is slower (direct 4.4x at 512 B)"
+        );
     }
 
     #[test]
