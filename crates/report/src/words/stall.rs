@@ -30,7 +30,7 @@ pub(crate) struct StallSetting {
 /// One sentence about a runtime.
 pub(crate) fn stall(of: &StallFinding, names: &StallNames) -> String {
     let (Some(first), Some((longest, rest))) = (of.arms.first(), names.arms.split_first()) else {
-        return "nothing is said of it: its passes had too few deadlines, or the machine was busy".into();
+        return "nothing is said of it: the passes of an arm had too few deadlines, or the machine was busy".into();
     };
     let late = lateness(&first.late);
     let why = match of.says {
@@ -73,7 +73,7 @@ pub(crate) fn stall(of: &StallFinding, names: &StallNames) -> String {
             };
             format!("take {chosen}{called}: {tail}the worst {worst}{beside}")
         }
-        None => "no other arm was measured that lets them go on".into(),
+        None => "no other arm was shown to let them go on".into(),
     };
     format!("other threads stop while {} reads{why}: {late}{also}; {instead}", longest.name)
 }
