@@ -4,16 +4,12 @@
 use std::{
     collections::HashMap,
     fs::{self, File},
-    io::{self, Read, Write},
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::Mutex,
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use rustix::{
-    fs::{Mode, OFlags, open},
-    io::Errno,
-};
 use schema::{
     Bytes, Record, SCHEMA_VERSION,
     loaded::{Holder, Versions, is_id},
@@ -111,13 +107,7 @@ impl Store {
     /// Why none can be saved, and what to try.
     pub fn has_room(&self) -> Result<()> {
         let folder = self.folder.ancestors().find(|it| it.exists()).unwrap_or(Path::new("."));
-        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        let written = match open(folder, flags, Mode::RUSR | Mode::WUSR) {
-            // Not every file system has files without a name.
-            Err(Errno::OPNOTSUPP | Errno::ISDIR) => sys::whole::make_folder(&self.folder),
-            Err(error) => Err(error.into()),
-            Ok(file) => File::from(file).write_all(&vec![1; ROOM_BYTES]),
-        };
+        let written = atomic::written(folder, "room", &vec![1; ROOM_BYTES]).map(drop);
         written.with_context(|| {
             format!(
                 "no run can be saved in {}; set {} to a folder with free space, or use `--json=FILE`",
