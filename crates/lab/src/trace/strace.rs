@@ -36,7 +36,7 @@ impl SoCalled {
         }
         let path_before = |at: usize| text[..at].rfind('<').map(|begin| &text[begin + 1..at]);
         let is_opened = text.starts_with("open") || text.starts_with("creat(");
-        if is_opened && text.contains("(deleted)\"") {
+        if is_opened && text.contains(" (deleted)\"") {
             let result = text.rfind(MARK_WITHIN).and_then(path_before);
             self.0.extend(result.map(str::to_string));
         }
@@ -324,7 +324,8 @@ fn offset(text: &str) -> Option<u64> {
 
 /// How strace marks a file that has no name any more.
 const DELETED: &str = "(deleted)";
-const MARK_WITHIN: &str = "(deleted)>";
+/// Before version 5.19 it stood within the bracket, as in /proc (proc(5)).
+const MARK_WITHIN: &str = " (deleted)>";
 
 /// `3</data/q.db>` at the start of a text: the number, the path where there is one, and what follows.
 fn descriptor(text: &str) -> Option<(u64, Option<String>, &str)> {

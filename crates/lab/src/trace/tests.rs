@@ -546,20 +546,22 @@ fn what_a_log_shows_of_reads_that_it_does_not_have_is_said_and_does_not_lower_th
 
 #[test]
 fn a_file_that_was_deleted_is_one_whatever_strace_puts_the_mark_behind() {
-    for shown in ["/d/a>(deleted)", "/d/a(deleted)>"] {
+    for shown in ["/d/a>(deleted)", "/d/a (deleted)>"] {
         let read = format!("7 pread64(3<{shown}, \"x>, y\", 10, 4096) = 6\n7 pread64(4</d/b>, \"\", 10, 0) = 3\n");
         let imported = of(&read).unwrap();
         assert_eq!(imported.header.files.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["/d/a", "/d/b"]);
         assert_eq!(accesses(&imported), [(0, 4096, 6), (1, 0, 3)]);
+        let after = format!("7 openat(AT_FDCWD, \"a\", O_RDONLY) = 3</d/a>\n7 read(3<{shown}, \"\", 10) = 10\n");
+        assert_eq!(accesses(&of(&after).unwrap()), [(0, 0, 10)], "it is the one that was opened");
     }
 }
 
 #[test]
 fn a_file_that_was_opened_by_a_name_like_a_mark_is_not_taken_for_a_deleted_one() {
-    let opened = "7 openat(AT_FDCWD, \"a(deleted)\", O_RDONLY) = 3</d/a(deleted)>\n";
-    let read = "7 pread64(3</d/a(deleted)>, \"\", 10, 4096) = 6\n7 pread64(4</d/a>(deleted), \"\", 10, 0) = 3\n";
+    let opened = "7 openat(AT_FDCWD, \"a (deleted)\", O_RDONLY) = 3</d/a (deleted)>\n";
+    let read = "7 pread64(3</d/a (deleted)>, \"\", 10, 4096) = 6\n7 pread64(4</d/a>(deleted), \"\", 10, 0) = 3\n";
     let imported = of(&format!("{opened}{read}")).unwrap();
-    assert_eq!(imported.header.files.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["/d/a(deleted)", "/d/a"]);
+    assert_eq!(imported.header.files.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["/d/a (deleted)", "/d/a"]);
     assert_eq!(accesses(&imported), [(0, 4096, 6), (1, 0, 3)]);
 }
 
