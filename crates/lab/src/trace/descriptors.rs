@@ -153,27 +153,19 @@ pub(super) struct Descriptors {
     orphans: HashMap<u64, (usize, bool)>,
     /// How many of them may.
     sharing: usize,
-    /// The number of the first one, which has none in the log as long as it is alone.
-    first: Option<u64>,
     /// A thread appeared without a call that made it: the log lacks such calls.
     lacks_calls: bool,
 }
 
 impl Descriptors {
     /// The log has a line of this thread. Where it is its first, its descriptors are those of the thread that is making one.
-    /// `is_child`: another one made it. One that has a number only since there are others is the first.
-    pub(super) fn appears(&mut self, thread: u64, is_child: bool) {
-        let thread = self.numbered(thread);
+    pub(super) fn appears(&mut self, thread: u64) {
         if self.of.contains_key(&thread) {
             return;
         }
         let mut makers = self.expecting.iter();
         let maker = makers.next().filter(|_| makers.next().is_none()).copied();
-        if let Some(table) = self.of.get(&0).filter(|_| !is_child).copied() {
-            self.ended(0);
-            self.assign(thread, table);
-            self.first = Some(thread);
-        } else if let Some((maker, making)) = maker.and_then(|it| Some((it, self.take_call(it)?))) {
+        if let Some((maker, making)) = maker.and_then(|it| Some((it, self.take_call(it)?))) {
             self.begin(thread, maker, making.shares, making.step);
             self.making.insert(maker, Making { made: Some(thread), ..making });
         } else {
@@ -187,15 +179,10 @@ impl Descriptors {
         }
     }
 
-    /// The first thread has no number as long as it is alone.
-    fn numbered(&self, thread: u64) -> u64 {
-        if thread == 0 { self.first.unwrap_or(0) } else { thread }
-    }
-
     /// The first thread executes the command: what it has is what it opens, and what was open before the log.
     pub(super) fn executed(&mut self, thread: u64) {
         let table = self.table(thread);
-        if self.tables.len() == 1 && self.of.len() == 1 && thread != 0 {
+        if self.tables.len() == 1 && self.of.len() == 1 {
             self.tables[table].is_complete = true;
         }
         self.parted(thread);
@@ -206,17 +193,16 @@ impl Descriptors {
         self.step += 1;
         let table = self.table(thread);
         // It is not known which it has had until now.
-        self.lacks_calls |= self.orphans.contains_key(&self.numbered(thread));
+        self.lacks_calls |= self.orphans.contains_key(&thread);
         if self.tables[table].threads > 1 {
             let own = self.copy(table, self.step);
-            self.add(self.numbered(thread), own);
+            self.add(thread, own);
         }
     }
 
     /// A call that makes a thread, or a process, has begun.
     pub(super) fn makes(&mut self, thread: u64, shares: bool) {
         self.step += 1;
-        let thread = self.numbered(thread);
         self.take_call(thread);
         self.making.insert(thread, Making { shares, made: None, step: self.step });
         self.expecting.insert(thread);
@@ -224,7 +210,7 @@ impl Descriptors {
     }
 
     pub(super) fn made_none(&mut self, thread: u64) {
-        self.take_call(self.numbered(thread));
+        self.take_call(thread);
     }
 
     /// Takes the call that a thread is in out of both lists.
@@ -239,7 +225,7 @@ impl Descriptors {
     /// It has returned.
     pub(super) fn made(&mut self, thread: u64, child: u64, shares: bool) {
         self.step += 1;
-        let making = self.take_call(self.numbered(thread));
+        let making = self.take_call(thread);
         let step = making.as_ref().map_or(self.step, |it| it.step);
         match making.and_then(|it| it.made) {
             Some(made) if made == child => return,
@@ -278,7 +264,6 @@ impl Descriptors {
 
     /// The kernel gives its number to another one.
     pub(super) fn ended(&mut self, thread: u64) {
-        let thread = self.numbered(thread);
         if let Some(table) = self.of.remove(&thread) {
             self.tables[table].threads -= 1;
         }
@@ -287,7 +272,6 @@ impl Descriptors {
 
     /// A thread executes a program: it goes on under the number of its process, whose first thread ends.
     pub(super) fn superseded(&mut self, process: u64, by: u64) {
-        let [process, by] = [process, by].map(|it| self.numbered(it));
         let table = self.of.get(&by).copied();
         self.ended(process);
         self.ended(by);
@@ -346,8 +330,8 @@ impl Descriptors {
     }
 
     fn table(&mut self, thread: u64) -> usize {
-        self.appears(thread, false);
-        self.of[&self.numbered(thread)]
+        self.appears(thread);
+        self.of[&thread]
     }
 
     fn add(&mut self, thread: u64, table: Table) {

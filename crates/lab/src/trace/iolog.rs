@@ -33,7 +33,7 @@ pub(super) fn parse(version: u32, lines: &mut Lines<impl BufRead>, found: &mut F
                 let (offset, bytes) = (number(words.next())?, number(words.next())?);
                 match bytes {
                     0 => found.at_end(path),
-                    _ => found.read(None, path, offset, bytes)?,
+                    _ => found.read(0, path, offset, bytes)?,
                 }
             }
             // A trim takes bytes away, as a write does that replaces them.

@@ -183,10 +183,9 @@ struct Found<'a> {
     /// Those that are meant.
     files: Vec<TracedFile>,
     by_path: HashMap<String, u32>,
-    /// Those that read, by their numbers in the log; 0 is the first one, which has none as long as it is alone.
+    /// Those that read, by their numbers.
     threads: HashMap<u64, u32>,
     next_thread: u32,
-    first: Option<u64>,
     /// Those that others made, by their numbers.
     children: HashSet<u64>,
     /// Those that the log has something of, by their numbers.
@@ -247,23 +246,17 @@ impl Found<'_> {
         NotSeen { rings: self.rings.max(u64::from(self.uses_rings)), incomplete: unheard.into_iter().collect() }
     }
 
-    /// A thread, or a process, was made. Its number is another one's than that of the first.
+    /// A thread, or a process, was made.
     fn child(&mut self, number: u64) {
         self.children.insert(number);
     }
 
-    /// `thread`: its number in the log. What has none is of the only thread that there was, which may have one later.
-    fn read(&mut self, thread: Option<u64>, path: &str, offset: u64, bytes: u64) -> Result<(), Wrong> {
+    fn read(&mut self, thread: u64, path: &str, offset: u64, bytes: u64) -> Result<(), Wrong> {
         let Some(file) = self.read_of(path)? else { return Ok(()) };
         if self.accesses.len() as u64 == ACCESSES_MAX {
             return Err(Wrong::TooMany);
         }
-        let mut is_first = |it: u64| !self.children.contains(&it) && *self.first.get_or_insert(it) == it;
-        let number = match thread {
-            Some(number) if !is_first(number) => number,
-            _ => 0,
-        };
-        let thread = *self.threads.entry(number).or_insert_with(|| {
+        let thread = *self.threads.entry(thread).or_insert_with(|| {
             self.next_thread += 1;
             self.next_thread - 1
         });
@@ -273,8 +266,7 @@ impl Found<'_> {
 
     /// The kernel gives its number to later ones, too.
     fn ended(&mut self, thread: u64) {
-        let is_first = !self.children.contains(&thread) && self.first.is_none_or(|it| it == thread);
-        self.threads.remove(&if is_first { 0 } else { thread });
+        self.threads.remove(&thread);
     }
 
     /// Where it was read is not known.

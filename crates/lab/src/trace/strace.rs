@@ -3,7 +3,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     io::BufRead,
 };
 
@@ -50,70 +50,188 @@ impl SoCalled {
     }
 }
 
+/// Which thread each line is of. Without -o a line has no number as long as there is one thread, which need not be the first one.
+#[derive(Default)]
+struct Threads {
+    /// A line without a number was of it.
+    has_first: bool,
+    /// Its number, once a line has it.
+    first: Option<u64>,
+    first_is_gone: bool,
+    /// Numbers of the others that live.
+    others: BTreeSet<u64>,
+}
+
+impl Threads {
+    /// 0 is the first one that has had no number. `may_be_first`: it is no child, and can have made this line.
+    fn of(&mut self, number: Option<u64>, may_be_first: bool) -> u64 {
+        let Some(number) = number else {
+            let mut others = self.others.iter();
+            return match (self.first_is_gone, others.next(), others.next()) {
+                (true, Some(only), None) => *only,
+                _ => {
+                    self.has_first = true;
+                    0
+                }
+            };
+        };
+        if self.has_first && !self.first_is_gone && may_be_first && !self.others.contains(&number) {
+            self.first.get_or_insert(number);
+        }
+        if self.first == Some(number) {
+            return 0;
+        }
+        self.others.insert(number);
+        number
+    }
+
+    fn ended(&mut self, thread: u64) {
+        if thread == 0 {
+            (self.first, self.first_is_gone) = (None, true);
+        }
+        self.others.remove(&thread);
+    }
+}
+
+/// What a line is.
+enum Line<'t> {
+    Ended,
+    Signal,
+    Superseded(u64),
+    /// What has begun, and the number under which it ends.
+    Changed(&'t str, u64),
+    Begun(&'t str),
+    Resumed(&'t str),
+    Whole,
+}
+
+impl Line<'_> {
+    /// Nothing of lines that are no calls, as of the data that is read (-e read=) and of stacks (-k).
+    fn of(text: &str) -> Option<Line<'_>> {
+        let is_call = || text.split_once('(').is_some_and(|it| is_name(it.0));
+        if let Some(by) = superseder(text) {
+            Some(Line::Superseded(by))
+        } else if text.starts_with("+++") {
+            Some(Line::Ended)
+        } else if text.starts_with("---") {
+            Some(Line::Signal)
+        } else if let Some((_, rest)) = text.strip_prefix("<... ").and_then(|it| it.split_once(" resumed>")) {
+            Some(Line::Resumed(rest))
+        } else if !is_call() {
+            None
+        } else if let Some((begun, process)) = pid_changed(text) {
+            Some(Line::Changed(begun, process))
+        } else if let Some(begun) = text.strip_suffix("<unfinished ...>") {
+            Some(Line::Begun(begun))
+        } else {
+            text.contains(" = ").then_some(Line::Whole)
+        }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|it| it.is_ascii_alphanumeric() || it == '_')
+}
+
 /// Whether anything in it was a line of strace.
 pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut Found) -> Result<bool, Wrong> {
     let (mut descriptors, mut so_called) = (Descriptors::default(), SoCalled::default());
-    let mut unfinished: HashMap<u64, String> = HashMap::new();
-    let (mut is_known, mut next) = (false, Some(first));
-    while let Some(line) = next {
-        let (thread, text) = prefix(&line);
-        found.heard.insert(thread);
-        if !text.starts_with("+++") && !text.starts_with("strace: ") {
-            descriptors.appears(thread, found.children.contains(&thread));
+    let (mut threads, mut unfinished): (Threads, HashMap<u64, String>) = Default::default();
+    let (mut is_known, mut first) = (false, Some(first));
+    // What stands before a line that says that a thread is attached, and the threads that are once it is whole.
+    let (mut interrupted, mut attaching): (String, Vec<u64>) = Default::default();
+    let mut next = || first.take().map_or_else(|| lines.next(), |it| Ok(Some(it)));
+    while let Some(mut line) = next().map_err(|it| it.wrong)? {
+        if let Some((before, number)) = attached(&line) {
+            interrupted.push_str(before);
+            attaching.push(number);
+            found.heard.insert(number);
+            // One that was there before the log begins was not made, and has no number as long as it is alone.
+            if is_known || !interrupted.is_empty() {
+                found.child(number);
+            } else {
+                threads.first_is_gone = true;
+            }
+            if interrupted.is_empty() {
+                threads.others.extend(attaching.drain(..));
+            }
+            continue;
         }
-        if text.starts_with("+++") || text.starts_with("---") {
-            is_known = true;
-            if let Some(by) = superseder(text) {
+        line.insert_str(0, &std::mem::take(&mut interrupted));
+        let (number, text) = prefix(&line);
+        let Some(kind) = Line::of(text) else { continue };
+        let is_child = number.is_some_and(|it| found.children.contains(&it));
+        // Of a thread that is in a call the next line is the end of this call.
+        let is_elsewhere = unfinished.contains_key(&0) && !matches!(kind, Line::Resumed(_));
+        let thread = threads.of(number, !is_child && !is_elsewhere);
+        threads.others.extend(attaching.drain(..));
+        found.heard.insert(thread);
+        if !matches!(kind, Line::Ended | Line::Superseded(_)) {
+            descriptors.appears(thread);
+        }
+        let is_whole = matches!(kind, Line::Whole);
+        match kind {
+            Line::Superseded(by) => {
+                let by = threads.of(Some(by), false);
+                threads.ended(by);
                 descriptors.superseded(thread, by);
                 if let Some(begun) = unfinished.remove(&by) {
                     unfinished.insert(thread, begun);
                 }
-            } else if text.starts_with("+++") {
+            }
+            Line::Ended => {
+                threads.ended(thread);
                 found.ended(thread);
                 descriptors.ended(thread);
             }
-        } else if let Some((number, _)) =
-            text.strip_prefix("strace: Process ").and_then(|it| it.split_once(" attached"))
-        {
-            if let Ok(it) = number.parse() {
-                found.child(it);
-                found.heard.insert(it);
-            }
-        } else if let Some((begun, process)) = pid_changed(text) {
+            Line::Signal => {}
             // It goes on under the number of its process.
-            unfinished.insert(process, begun.trim_end().into());
-            is_known = true;
-        } else if let Some(begun) = text.strip_suffix("<unfinished ...>") {
-            // The space behind a comma is that of the arguments, which the other half begins without.
-            let begun = begun.trim_end();
-            if begun.split_once('(').is_some_and(|it| MAKE.contains(&it.0)) {
-                descriptors.makes(thread, begun.contains(SHARES));
+            Line::Changed(begun, process) => {
+                let process = threads.of(Some(process), !found.children.contains(&process));
+                unfinished.insert(process, begun.trim_end().into());
             }
-            unfinished.insert(thread, if begun.ends_with(',') { format!("{begun} ") } else { begun.into() });
-            is_known = true;
-        } else if let Some((_, rest)) = text.strip_prefix("<... ").and_then(|it| it.split_once(" resumed>")) {
-            is_known = true;
-            if let Some(begun) = unfinished.remove(&thread) {
-                call(thread, &format!("{begun}{rest}"), &mut descriptors, &mut so_called, found)?;
+            Line::Begun(begun) => {
+                // The space behind a comma is that of the arguments, which the other half begins without.
+                let begun = begun.trim_end();
+                if begun.split_once('(').is_some_and(|it| MAKE.contains(&it.0)) {
+                    descriptors.makes(thread, begun.contains(SHARES));
+                }
+                unfinished.insert(thread, if begun.ends_with(',') { format!("{begun} ") } else { begun.into() });
             }
-        } else {
-            is_known |= call(thread, text, &mut descriptors, &mut so_called, found)?;
+            Line::Resumed(rest) => {
+                if let Some(begun) = unfinished.remove(&thread) {
+                    call(thread, &format!("{begun}{rest}"), &mut descriptors, &mut so_called, found)?;
+                }
+            }
+            Line::Whole => is_known |= call(thread, text, &mut descriptors, &mut so_called, found)?,
         }
-        next = lines.next().map_err(|it| it.wrong)?;
+        is_known |= !is_whole;
     }
     Ok(is_known)
 }
 
-/// The thread, 0 where there is no number, and the text behind it and behind a time.
-fn prefix(line: &str) -> (u64, &str) {
+/// `strace: Process 101 attached`, which is put at the end of what was written of a call where both go to one place: this, and the
+/// number.
+fn attached(line: &str) -> Option<(&str, u64)> {
+    let (before, rest) = line.rsplit_once("strace: Process ")?;
+    let (number, rest) = rest.split_once(" attached")?;
+    (rest.is_empty() || rest.starts_with(" with ")).then_some((before, number.parse().ok()?))
+}
+
+/// The kernel gives no thread a larger number (proc(5), pid_max).
+const NUMBER_MAX: u64 = 1 << 22;
+
+/// The thread, where there is a number, and the text behind it and behind a time.
+fn prefix(line: &str) -> (Option<u64>, &str) {
     let mut rest = line.trim_start();
-    let mut thread = 0;
+    let mut thread = None;
     if let Some((number, after)) = rest.strip_prefix("[pid").and_then(|it| it.split_once(']')) {
-        (thread, rest) = (number.trim().parse().unwrap_or(0), after.trim_start());
+        (thread, rest) = (number.trim().parse().ok(), after.trim_start());
     } else if let Some((word, after)) = rest.split_once(' ')
-        && let Ok(number) = word.parse()
+        // A larger one is a time in seconds.
+        && let Some(number) = word.parse().ok().filter(|it| (1..=NUMBER_MAX).contains(it))
     {
-        (thread, rest) = (number, after.trim_start());
+        (thread, rest) = (Some(number), after.trim_start());
     }
     match rest.split_once(' ') {
         Some((time, after))
@@ -131,14 +249,10 @@ fn superseder(text: &str) -> Option<u64> {
     text.strip_prefix("+++ superseded by execve in pid ")?.split(' ').next()?.parse().ok()
 }
 
-/// `execve("p", ["p"], 0x7f <pid changed to 100 ...>`: what has begun, and the number under which it ends.
+/// `execve("p", ["p"], 0x7f <pid changed to 100 ...>`
 fn pid_changed(text: &str) -> Option<(&str, u64)> {
     let (begun, process) = text.strip_suffix(" ...>")?.rsplit_once("<pid changed to ")?;
     Some((begun, process.parse().ok()?))
-}
-
-fn numbered(thread: u64) -> Option<u64> {
-    (thread != 0).then_some(thread)
 }
 
 /// One call, whole. Whether it looks like one.
@@ -150,14 +264,11 @@ fn call(
     found: &mut Found,
 ) -> Result<bool, Wrong> {
     let text = &*so_called.marked_behind(text);
-    let Some((name, rest)) = text.split_once('(') else { return Ok(false) };
+    let Some((name, rest)) = text.split_once('(').filter(|it| is_name(it.0)) else { return Ok(false) };
     // Data and paths may have a " = " in them, also the path of the result.
     let parts = rest.rmatch_indices(" = ").map(|(at, sign)| (rest[..at].trim_end(), &rest[at + sign.len()..]));
     let whole = { parts }.find_map(|(arguments, result)| Some((arguments.strip_suffix(')')?, result)));
     let Some((arguments, result)) = whole else { return Ok(false) };
-    if name.is_empty() || !name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_') {
-        return Ok(false);
-    }
     let wrong = || Wrong::Call { name: name.into() };
     // The kernel did not answer before the program ended.
     if result.starts_with('?') {
@@ -251,7 +362,7 @@ fn call(
                 (true, _) => found.written(&path),
                 (false, _) if given == 0 => found.at_end(&path),
                 (false, None) => found.unplaced(&path)?,
-                (false, Some(offset)) => found.read(numbered(thread), &path, offset, given)?,
+                (false, Some(offset)) => found.read(thread, &path, offset, given)?,
             }
         }
         _ => {}
@@ -307,7 +418,7 @@ fn between(
         match begin(&from) {
             _ if given == 0 => found.at_end(&from.1),
             None => found.unplaced(&from.1)?,
-            Some(offset) => found.read(numbered(thread), &from.1, offset, given)?,
+            Some(offset) => found.read(thread, &from.1, offset, given)?,
         }
     }
     if is_file(&to.1) {

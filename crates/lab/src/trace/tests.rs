@@ -154,6 +154,12 @@ fn calls_from_one_descriptor_to_another_read_at_an_offset_in_memory_or_move_the_
 #[derive(Default)]
 struct Kernel {
     log: String,
+    /// The same without -o: what strace says of new tasks is among the lines, and a task that is alone has no number.
+    terminal: String,
+    /// Tasks that strace has.
+    attached: BTreeSet<usize>,
+    /// A task that it gets once so much of the next line is written.
+    interrupts: Option<(usize, usize)>,
     /// By table, number and path of each descriptor, and the open file.
     tables: Vec<BTreeMap<u64, (usize, usize)>>,
     /// The table of each task; nothing of one that ended.
@@ -170,7 +176,32 @@ const FIRST: usize = 100;
 
 impl Kernel {
     fn line(&mut self, task: usize, text: &str) {
-        self.log += &format!("{} {text}\n", FIRST + task);
+        let number = FIRST + task;
+        self.log += &format!("{number} {text}\n");
+        if self.attached.insert(task) {
+            self.terminal += &format!("strace: Process {number} attached\n");
+        }
+        if self.attached.len() > 1 {
+            self.terminal += &format!("[pid {number:>5}] ");
+        }
+        let (at, other) = self.interrupts.take().unzip();
+        let (begun, rest) = text.split_at(at.unwrap_or(text.len()));
+        self.terminal += begun;
+        if let Some(other) = other {
+            self.attached.insert(other);
+            self.terminal += &format!("strace: Process {} attached\n", FIRST + other);
+        }
+        self.terminal += &format!("{rest}\n");
+        if text.starts_with("+++") {
+            self.attached.remove(&task);
+        }
+    }
+
+    /// What is read (-e read=), and where (-k).
+    fn beside(&mut self) {
+        for log in [&mut self.log, &mut self.terminal] {
+            *log += " | 00000  2e 28 29 20 3d 20 37 20                           .() = 7          |\n\n > /l/c.so(read+0xd) [0x1]\n";
+        }
     }
 
     /// What `what` says, of the descriptor that `which` says.
@@ -207,6 +238,9 @@ impl Kernel {
                 self.reads.push(self.positions[open]);
                 self.positions[open] += bytes;
                 self.line(task, &format!("read({number}<{}>, \"x\"..., 9999) = {bytes}", path(at)));
+                if which.is_multiple_of(4) {
+                    self.beside();
+                }
             }
             _ => {}
         }
@@ -223,6 +257,7 @@ impl Kernel {
         }
         self.tasks.push(Some(if shares { table } else { self.tables.len() - 1 }));
         let call = ["clone(flags=CLONE_VM|CLONE_FILES", "vfork(", "clone3({flags=SIGCHLD}, 88"][how as usize % 3];
+        self.interrupts = Some((call.len(), child)).filter(|_| how < 128);
         if returns {
             return self.line(task, &format!("{call}) = {}", FIRST + child));
         }
@@ -247,7 +282,7 @@ impl Kernel {
     }
 
     fn end(&mut self, task: usize) {
-        if task > 0 && !self.making.contains_key(&task) && self.tasks[task].take().is_some() {
+        if !self.making.contains_key(&task) && self.tasks[task].take().is_some() {
             self.line(task, "+++ exited with 0 +++");
         }
     }
@@ -260,7 +295,8 @@ proptest! {
     fn reads_of_processes_and_threads_come_out_where_they_were_or_not_at_all(
         steps in proptest::collection::vec((any::<u8>(), 0u8..16, any::<u8>()), 0..60),
     ) {
-        let mut kernel = Kernel { tables: vec![BTreeMap::new()], tasks: vec![Some(0)], ..Kernel::default() };
+        let attached = BTreeSet::from([0]);
+        let mut kernel = Kernel { tables: vec![BTreeMap::new()], tasks: vec![Some(0)], attached, ..Kernel::default() };
         kernel.line(0, "execve(\"q\", [\"q\"], 0x7f) = 0");
         for (task, what, which) in steps {
             let task = task as usize % kernel.tasks.len();
@@ -279,6 +315,9 @@ proptest! {
         // Without the calls that make them some are left out, and as long as several are being made at once.
         let makes = ["clone", "vfork", "execve", "unshare"];
         let less: String = kernel.log.lines().filter(|it| !makes.iter().any(|make| it.contains(make))).map(|it| format!("{it}\n")).collect();
+        // Of a child without a line only the terminal shows that strace has it.
+        let what = |log| of(log).map(|it| (it.accesses, it.header.left_out));
+        prop_assert_eq!(what(&kernel.terminal), what(&kernel.log), "{}", kernel.terminal);
         for log in [&kernel.log, &less] {
             match of(log) {
                 Ok(imported) => {
@@ -437,6 +476,45 @@ fn accesses_have_the_threads_that_made_them_numbered_as_they_began_to_read_what_
     let turns = ["7 ", "8 ", "7 "].map(|it| read(it) + &ended(it)).concat();
     assert_eq!(threads(&turns), [0, 1, 2]);
     assert_eq!(threads(&(ended("9 ") + &read("7 ") + &read("8 "))), [0, 1]);
+}
+
+#[test]
+fn a_line_without_a_number_is_of_the_only_thread_that_strace_has_then() {
+    let read = |thread: &str, bytes: u64| format!("{thread}read(3</d/a>, \"x\", 99) = {bytes}\n");
+    let opened = "openat(AT_FDCWD, \"a\", O_RDONLY) = 3</d/a>\n";
+    let places = |log: &str| -> Vec<(u32, u64)> {
+        let imported = of(log).unwrap();
+        assert_eq!((imported.header.coverage, imported.header.not_seen), (1.0, NotSeen::default()), "{log}");
+        imported.accesses.iter().map(|it| (it.thread, it.offset)).collect()
+    };
+    // As strace 6.1 writes it to where the messages of the program go.
+    let began = "clone(child_stack=NULL, flags=SIGCHLDstrace: Process 12 attached\n";
+    let child = read("[pid    12] ", 2) + "[pid    12] +++ exited with 0 +++\n";
+    let forks = |rest: &str| format!("{opened}{}{began}{rest}", read("", 1));
+    let returned = ", child_tidptr=0x7f) = 12\n";
+    assert_eq!(places(&(forks(returned) + &child + &read("", 4))), [(0, 0), (1, 1), (0, 3)]);
+    let resumed = "[pid    11] <... clone resumed>, child_tidptr=0x7f) = 12\n";
+    let both = forks(" <unfinished ...>\n") + &read("[pid    12] ", 2) + resumed + &read("[pid    11] ", 4);
+    assert_eq!(places(&(both.clone() + &read("[pid    12] ", 8))), [(0, 0), (1, 1), (0, 3), (1, 7)]);
+    // The first one ends, and the other one goes on.
+    assert_eq!(
+        places(&(both + "[pid    11] +++ exited with 0 +++\n" + &read("", 8))),
+        [(0, 0), (1, 1), (0, 3), (1, 7)]
+    );
+    // Where strace says nothing of new threads (-q): one that does something else than to end the call of the first is not it.
+    let quiet =
+        forks(" <unfinished ...>\n").replace("strace: Process 12 attached\n", "") + &read("[pid    12] ", 2) + resumed;
+    assert_eq!(places(&(quiet + &read("[pid    11] ", 4))), [(0, 0), (1, 1), (0, 3)]);
+    // A process that was there before the log begins has a number as soon as there are others.
+    let there = "strace: Process 11 attached\n".to_string() + &forks(returned) + &child + &read("[pid    11] ", 4);
+    assert_eq!(places(&(there + &read("", 8))), [(0, 0), (1, 1), (0, 3), (0, 7)]);
+    // Seconds are no number of a thread.
+    let timed: String = [opened, &read("", 1)]
+        .iter()
+        .zip(["1795878086 ", "1795878087 "])
+        .map(|it| format!("{}{}", it.1, it.0))
+        .collect();
+    assert_eq!(places(&(timed + "1795878088 " + &read("", 2))), [(0, 0), (0, 1)]);
 }
 
 #[test]
