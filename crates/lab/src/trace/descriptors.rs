@@ -45,6 +45,8 @@ struct Position {
     since: u64,
     /// It is one of several others.
     is_unsure: bool,
+    /// A write goes to the end of the file first, wherever that is. Of what was not seen to be opened that is not known.
+    may_append: bool,
     /// Places in `doubts`.
     names: Vec<usize>,
 }
@@ -153,6 +155,8 @@ pub(super) struct Descriptors {
     orphans: HashMap<u64, (usize, bool)>,
     /// How many of them may.
     sharing: usize,
+    /// The flag was set of one of several open files.
+    any_may_append: bool,
     /// A thread appeared without a call that made it: the log lacks such calls.
     lacks_calls: bool,
 }
@@ -283,8 +287,20 @@ impl Descriptors {
         self.set(table, number, None);
     }
 
-    pub(super) fn opened(&mut self, thread: u64, number: u64, path: &str) {
+    pub(super) fn closed_range(&mut self, thread: u64, first: u64, last: u64) {
+        let table = self.table(thread);
+        let (mut numbers, mut next) = (BTreeSet::new(), Some(table));
+        for _ in 0..=DEPTH_MAX {
+            let Some(it) = next.map(|it| &self.tables[it]) else { break };
+            numbers.extend(it.history.keys().filter(|it| (first..=last).contains(*it)));
+            next = it.copy_of.map(|it| it.0);
+        }
+        numbers.into_iter().for_each(|it| self.set(table, it, None));
+    }
+
+    pub(super) fn opened(&mut self, thread: u64, number: u64, path: &str, appends: bool) {
         let place = self.new_place(Some(0), false);
+        self.positions[place].may_append = appends;
         self.name(thread, number, path, place);
     }
 
@@ -315,6 +331,24 @@ impl Descriptors {
         let offset = at.filter(|_| names.iter().all(|it| self.doubts.of(*it).1 < *since));
         *at = offset.map(|it| it.saturating_add(by));
         offset
+    }
+
+    /// A write at the position. `appends`: this one does, whatever the open file is.
+    pub(super) fn wrote(&mut self, thread: u64, number: u64, path: &str, bytes: u64, appends: bool) {
+        self.moved(thread, number, path, bytes);
+        if let Place::Of(place) = self.place(thread, number, path) {
+            let it = &mut self.positions[place];
+            it.at = it.at.filter(|_| bytes == 0 || !(appends || it.may_append || self.any_may_append));
+        }
+    }
+
+    /// The flags of an open file were set (fcntl(2)).
+    pub(super) fn appends(&mut self, thread: u64, number: u64, path: &str, appends: bool) {
+        match self.place(thread, number, path) {
+            Place::Of(place) => self.positions[place].may_append = appends,
+            Place::OneOfSeveral => self.any_may_append |= appends,
+            Place::Unknown => {}
+        }
     }
 
     pub(super) fn seek(&mut self, thread: u64, number: u64, path: &str, to: u64) {
@@ -375,7 +409,7 @@ impl Descriptors {
 
     fn new_place(&mut self, at: Option<u64>, is_unsure: bool) -> usize {
         self.step += 1;
-        self.positions.push(Position { at, since: self.step, is_unsure, names: Vec::new() });
+        self.positions.push(Position { at, since: self.step, is_unsure, may_append: true, names: Vec::new() });
         self.positions.len() - 1
     }
 
@@ -432,15 +466,17 @@ impl Descriptors {
 
     fn place(&mut self, thread: u64, number: u64, path: &str) -> Place {
         let table = self.table(thread);
-        let own = match self.has(table, number) {
-            Has::Open(it) if *it.path == *path => Some(it.place),
-            _ => None,
+        // One that was closed, or is another file's, was given to it since in another way than by a call that opens.
+        let (own, is_closed) = match self.has(table, number) {
+            Has::Open(it) if *it.path == *path => (Some(it.place), false),
+            Has::Open(_) | Has::Closed => (None, true),
+            Has::Nothing { .. } => (None, false),
         };
         let is_known = !self.lacks_calls && self.sharing == 0;
         let named = self.named.get(&(number, Rc::from(path)));
         let found = match (own, named) {
             (Some(place), _) if is_known => Place::Of(place),
-            (None, _) if is_known && self.tables[table].is_complete => Place::Unknown,
+            (None, _) if is_known && (is_closed || self.tables[table].is_complete) => Place::Unknown,
             (_, Some(Named { place, is_only: true, .. })) => Place::Of(*place),
             (Some(place), Some(it)) if it.is_of_one && it.thread == thread => Place::Of(place),
             (_, Some(_)) => Place::OneOfSeveral,

@@ -15,6 +15,9 @@ pub(super) const RECORDER: &str = "strace";
 const MAKE: [&str; 4] = ["clone", "clone3", "fork", "vfork"];
 const SHARES: &str = "CLONE_FILES";
 
+/// The flag with which each write goes to the end of the file first (open(2)).
+const APPENDS: &str = "O_APPEND";
+
 /// Where a call reads.
 enum At {
     Position,
@@ -280,11 +283,25 @@ fn call(
         "open" | "openat" | "openat2" | "creat" => {
             let (number, path, _) = descriptor(result).ok_or_else(wrong)?;
             let path = path.ok_or_else(|| Wrong::NoPath { descriptor: number.to_string() })?;
-            descriptors.opened(thread, number, &path);
+            // Behind the name.
+            let appends = arguments.rsplit('"').next().is_some_and(|it| it.contains(APPENDS));
+            descriptors.opened(thread, number, &path, appends);
         }
         "close" if !failed => {
             let (number, ..) = descriptor(arguments).ok_or_else(wrong)?;
             descriptors.closed(thread, number);
+        }
+        "close_range" if !failed => {
+            let mut parts = arguments.split(", ");
+            let mut number = || descriptor(parts.next()?).map(|it| it.0);
+            let (first, last) = number().zip(number()).ok_or_else(wrong)?;
+            if arguments.contains("CLOSE_RANGE_UNSHARE") {
+                descriptors.parted(thread);
+            }
+            // With the other flag they go at execve(2).
+            if !arguments.contains("CLOSE_RANGE_CLOEXEC") {
+                descriptors.closed_range(thread, first, last);
+            }
         }
         name if MAKE.contains(&name) && failed => descriptors.made_none(thread),
         name if MAKE.contains(&name) => {
@@ -298,7 +315,12 @@ fn call(
         // Those that were set up before are not in the log.
         "io_uring_enter" | "io_submit" if !failed => found.uses_rings = true,
         "dup" | "dup2" | "dup3" | "fcntl" | "fcntl64" if failed => {}
-        "fcntl" | "fcntl64" if !arguments.contains(", F_DUPFD") => {}
+        "fcntl" | "fcntl64" if arguments.contains(", F_SETFL, ") => {
+            if let Some((number, Some(path), flags)) = descriptor(arguments) {
+                descriptors.appends(thread, number, &path, flags.contains(APPENDS));
+            }
+        }
+        "fcntl" | "fcntl64" if !duplicates(arguments) => {}
         "dup" | "dup2" | "dup3" | "fcntl" | "fcntl64" => {
             let (from, path, _) = descriptor(arguments).ok_or_else(wrong)?;
             let path = path.ok_or_else(|| Wrong::NoPath { descriptor: from.to_string() })?;
@@ -356,6 +378,11 @@ fn call(
             };
             let offset = match argument {
                 Some(offset) => Some(offset),
+                None if name.contains("write") => {
+                    let appends = rest.rsplit(", ").next().is_some_and(|it| it.contains("RWF_APPEND"));
+                    descriptors.wrote(thread, number, &path, given, appends);
+                    None
+                }
                 None => descriptors.moved(thread, number, &path, given),
             };
             match (name.contains("write"), offset) {
@@ -368,6 +395,12 @@ fn call(
         _ => {}
     }
     Ok(true)
+}
+
+/// Whether the result of fcntl(2) is a descriptor. That of F_DUPFD_QUERY is none.
+fn duplicates(arguments: &str) -> bool {
+    let operation = arguments.rsplit(", ").find(|it| it.starts_with("F_"));
+    operation.is_some_and(|it| ["F_DUPFD", "F_DUPFD_CLOEXEC"].contains(&it))
 }
 
 /// A call from one descriptor to another: each has its own offset, in memory, or none where it begins at its position.
