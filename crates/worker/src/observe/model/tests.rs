@@ -169,6 +169,23 @@ fn threads_share_a_table_and_children_have_their_own() {
 }
 
 #[test]
+fn a_thread_has_its_own_descriptors_only_once_the_call_for_it_has_succeeded() {
+    let position_of_main = |result: i64| {
+        let mut model = TestModel::to(Kept::default());
+        model.open(10, 3, 7);
+        model.0.receive(Event::Began { thread: 11, process: 10, parent: Some(10), shares_files: true });
+        model.call(10, "read", &[3, 0, 100], 100);
+        model.call(11, "unshare", &[(libc::CLONE_FILES | libc::CLONE_NEWUSER) as u64], result);
+        model.call(11, "close", &[3], None);
+        model.open(11, 3, 7);
+        model.call(10, "read", &[3, 0, 100], 100);
+        offsets(&model)[1]
+    };
+    assert_eq!(position_of_main(-i64::from(libc::EINVAL)), Some(0));
+    assert_eq!(position_of_main(0), Some(100));
+}
+
+#[test]
 fn a_runtime_is_told_by_the_program_or_by_the_code_that_it_maps() {
     use schema::mapped_runtime::MappedRuntime::{Cpython, Go, Jvm};
     let mut model = TestModel::new();
