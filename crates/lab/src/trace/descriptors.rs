@@ -137,6 +137,14 @@ struct Making {
     step: u64,
 }
 
+/// What a thread begins with: these descriptors, or a copy of them at that step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Origin {
+    table: usize,
+    shares: bool,
+    step: u64,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Descriptors {
     step: u64,
@@ -150,6 +158,8 @@ pub(super) struct Descriptors {
     making: HashMap<u64, Making>,
     expecting: BTreeSet<u64>,
     expecting_shared: usize,
+    /// How many threads were made whose numbers are not known and that have no line yet. All of them begin alike.
+    nameless: Option<(Origin, usize)>,
     /// Threads whose first line came while several were being made: the table that they began with, and whether another one may
     /// have the same descriptors.
     orphans: HashMap<u64, (usize, bool)>,
@@ -166,6 +176,17 @@ impl Descriptors {
     pub(super) fn appears(&mut self, thread: u64) {
         if self.of.contains_key(&thread) {
             return;
+        }
+        if let Some((origin, left)) = self.nameless.take() {
+            self.nameless = Some((origin, left - 1)).filter(|it| it.1 > 0);
+            self.tables[origin.table].threads -= u32::from(origin.shares);
+            let makers: Vec<u64> = self.expecting.iter().copied().collect();
+            // It may also be one that is being made.
+            for it in makers {
+                let table = self.table(it);
+                self.lacks_calls |= table != origin.table || !origin.shares || !self.making[&it].shares;
+            }
+            return self.begin_from(thread, origin);
         }
         let mut makers = self.expecting.iter();
         let maker = makers.next().filter(|_| makers.next().is_none()).copied();
@@ -227,10 +248,28 @@ impl Descriptors {
     }
 
     /// It has returned.
-    pub(super) fn made(&mut self, thread: u64, child: u64, shares: bool) {
+    /// `child`: its number, where the log has it under that.
+    pub(super) fn made(&mut self, thread: u64, child: Option<u64>, shares: bool) {
         self.step += 1;
         let making = self.take_call(thread);
         let step = making.as_ref().map_or(self.step, |it| it.step);
+        let Some(child) = child else {
+            // It may be one of those.
+            self.lacks_calls |= !self.orphans.is_empty();
+            // Otherwise it is the one that had a line meanwhile.
+            if making.is_none_or(|it| it.made.is_none()) {
+                let origin = Origin { table: self.table(thread), shares, step };
+                let alike = self.nameless.map_or(Some(0), |(other, count)| {
+                    let both_share = other.shares && shares && other.table == origin.table;
+                    both_share.then_some(count)
+                });
+                self.lacks_calls |= alike.is_none();
+                self.nameless = Some((origin, alike.unwrap_or(0) + 1));
+                // It has them from now on.
+                self.tables[origin.table].threads += u32::from(shares);
+            }
+            return;
+        };
         match making.and_then(|it| it.made) {
             Some(made) if made == child => return,
             // Another one was taken for it, and no call that made that one is known.
@@ -383,6 +422,10 @@ impl Descriptors {
     /// A thread that begins with the descriptors of its maker.
     fn begin(&mut self, thread: u64, maker: u64, shares: bool, step: u64) {
         let table = self.table(maker);
+        self.begin_from(thread, Origin { table, shares, step });
+    }
+
+    fn begin_from(&mut self, thread: u64, Origin { table, shares, step }: Origin) {
         if shares {
             self.assign(thread, table);
         } else {
