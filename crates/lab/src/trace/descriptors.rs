@@ -4,7 +4,8 @@
 //! descriptors or the same ones (CLONE_FILES of clone(2)), is known by the call that made it, where the log has these calls.
 //! Otherwise, what a thread did not open is the descriptor of that number and path that another one opened, if that was once, and
 //! what it did open is its own if no other one has opened the same: threads of one process close and open for each other. Of
-//! several it is not known which one it is, so that the position of none of them is known from then on.
+//! several it is not known which one it is, so that the position of none of them is known from then on. A descriptor whose opening
+//! was not seen may be of any open file of its path that was there before: it may have come through a socket.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -45,6 +46,10 @@ struct Position {
     since: u64,
     /// It is one of several others.
     is_unsure: bool,
+    /// Its opening was not seen.
+    is_strange: bool,
+    /// The step at which it was first seen.
+    seen: u64,
     /// A write goes to the end of the file first, wherever that is. Of what was not seen to be opened that is not known.
     may_append: bool,
     /// Places in `doubts`.
@@ -60,6 +65,8 @@ struct Named {
     is_only: bool,
     /// All of them are of one thread.
     is_of_one: bool,
+    /// The opening of none of them was seen.
+    is_strange: bool,
     /// In `doubts`.
     doubt: usize,
 }
@@ -80,6 +87,19 @@ enum Place {
     OneOfSeveral,
     /// It was opened before the log begins, or came through a socket.
     Unknown,
+}
+
+/// Open files of one path whose openings were not seen. Each may be another one of that path, which came through a socket, but for
+/// those that were opened when it had been seen.
+#[derive(Debug, Default)]
+struct Strangers {
+    /// The step at which the last one was first seen, and the last one at which one of them was moved.
+    seen: u64,
+    moved: u64,
+    /// The last of them, or of those that they may be, that was moved, when that was, and when another one was.
+    mover: Option<usize>,
+    mover_moved: u64,
+    others_moved: u64,
 }
 
 /// For each number and path, the last step at which one of several may have been moved. Those that may be other names of the
@@ -154,6 +174,7 @@ pub(super) struct Descriptors {
     positions: Vec<Position>,
     named: HashMap<(u64, Rc<str>), Named>,
     doubts: Doubts,
+    strangers: HashMap<Rc<str>, Strangers>,
     /// Threads in a call that makes another one; those whose child has no line in the log yet, and how many of them share.
     making: HashMap<u64, Making>,
     expecting: BTreeSet<u64>,
@@ -349,7 +370,7 @@ impl Descriptors {
         let place = match found {
             Place::Of(place) => place,
             Place::OneOfSeveral | Place::Unknown => {
-                let place = self.new_place(None, matches!(found, Place::OneOfSeveral));
+                let place = self.new_stranger(path, matches!(found, Place::OneOfSeveral));
                 self.opened_before(thread, from, path, place);
                 place
             }
@@ -365,11 +386,55 @@ impl Descriptors {
 
     /// Where a call that moves the position begins.
     pub(super) fn moved(&mut self, thread: u64, number: u64, path: &str, by: u64) -> Option<u64> {
-        let Place::Of(place) = self.place(thread, number, path) else { return None };
+        let place = self.place_of_one(thread, number, path)?;
+        let may_be_moved = self.strangers_moved(place, path);
         let Position { at, since, names, .. } = &mut self.positions[place];
-        let offset = at.filter(|_| names.iter().all(|it| self.doubts.of(*it).1 < *since));
+        let is_known = may_be_moved < *since && names.iter().all(|it| self.doubts.of(*it).1 < *since);
+        let offset = at.filter(|_| is_known);
         *at = offset.map(|it| it.saturating_add(by));
+        if by > 0 {
+            self.moves(place, path);
+        }
         offset
+    }
+
+    /// The place of a descriptor, a new one where its opening was not seen.
+    fn place_of_one(&mut self, thread: u64, number: u64, path: &str) -> Option<usize> {
+        match self.place(thread, number, path) {
+            Place::Of(place) => Some(place),
+            Place::OneOfSeveral => None,
+            Place::Unknown => {
+                let place = self.new_stranger(path, false);
+                self.opened_before(thread, number, path, place);
+                Some(place)
+            }
+        }
+    }
+
+    /// The last step at which it may have been moved as another one.
+    fn strangers_moved(&self, place: usize, path: &str) -> u64 {
+        let (Some(of), it) = (self.strangers.get(path), &self.positions[place]) else { return 0 };
+        match it.is_strange {
+            true if of.mover == Some(place) => of.others_moved,
+            true => of.mover_moved,
+            false if it.seen < of.seen => of.moved,
+            false => 0,
+        }
+    }
+
+    fn moves(&mut self, place: usize, path: &str) {
+        let (Some(of), it) = (self.strangers.get_mut(path), &self.positions[place]) else { return };
+        if !it.is_strange && it.seen > of.seen {
+            return;
+        }
+        self.step += 1;
+        if it.is_strange {
+            of.moved = self.step;
+        }
+        if of.mover != Some(place) {
+            (of.mover, of.others_moved) = (Some(place), of.mover_moved);
+        }
+        of.mover_moved = self.step;
     }
 
     /// A write at the position. `appends`: this one does, whatever the open file is.
@@ -391,11 +456,8 @@ impl Descriptors {
     }
 
     pub(super) fn seek(&mut self, thread: u64, number: u64, path: &str, to: u64) {
-        if let Place::Unknown = self.place(thread, number, path) {
-            let place = self.new_place(None, false);
-            self.opened_before(thread, number, path, place);
-        }
-        if let Place::Of(place) = self.place(thread, number, path) {
+        if let Some(place) = self.place_of_one(thread, number, path) {
+            self.moves(place, path);
             self.step += 1;
             let it = &mut self.positions[place];
             (it.at, it.since) = (Some(to).filter(|_| it.names.len() < NAMES_MAX && !it.is_unsure), self.step);
@@ -452,8 +514,22 @@ impl Descriptors {
 
     fn new_place(&mut self, at: Option<u64>, is_unsure: bool) -> usize {
         self.step += 1;
-        self.positions.push(Position { at, since: self.step, is_unsure, may_append: true, names: Vec::new() });
+        self.positions.push(Position {
+            at,
+            since: self.step,
+            is_unsure,
+            is_strange: at.is_none(),
+            seen: self.step,
+            may_append: true,
+            names: Vec::new(),
+        });
         self.positions.len() - 1
+    }
+
+    fn new_stranger(&mut self, path: &str, is_unsure: bool) -> usize {
+        let place = self.new_place(None, is_unsure);
+        self.strangers.entry(path.into()).or_default().seen = self.step;
+        place
     }
 
     fn name(&mut self, thread: u64, number: u64, path: &str, place: usize) {
@@ -465,10 +541,12 @@ impl Descriptors {
             thread,
             is_only: true,
             is_of_one: true,
+            is_strange: true,
             doubt: doubts.add(),
         });
         named.is_only &= named.place == place;
         named.is_of_one &= named.thread == thread;
+        named.is_strange &= self.positions[place].is_strange;
         let position = &mut self.positions[place];
         if !position.names.contains(&named.doubt) {
             position.names.push(named.doubt);
@@ -520,6 +598,9 @@ impl Descriptors {
         let found = match (own, named) {
             (Some(place), _) if is_known => Place::Of(place),
             (None, _) if is_known && (is_closed || self.tables[table].is_complete) => Place::Unknown,
+            // Each thread may have another one that was open before.
+            (Some(place), Some(Named { is_strange: true, .. })) => Place::Of(place),
+            (None, Some(Named { is_strange: true, .. })) => Place::Unknown,
             (_, Some(Named { place, is_only: true, .. })) => Place::Of(*place),
             (Some(place), Some(it)) if it.is_of_one && it.thread == thread => Place::Of(place),
             (_, Some(_)) => Place::OneOfSeveral,
