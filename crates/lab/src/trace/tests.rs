@@ -566,7 +566,7 @@ fn a_log_in_which_processes_make_each_other_ends() {
 proptest! {
     #[test]
     fn calls_in_any_order_of_any_processes_end_in_no_panic(
-        lines in proptest::collection::vec((0u8..4, 0usize..12, 0u8..4), 0..60),
+        lines in proptest::collection::vec((0u8..4, 0usize..18, 0u8..4), 0..60),
     ) {
         let line = |(thread, what, other): (u8, usize, u8)| {
             let text = [
@@ -582,6 +582,12 @@ proptest! {
                 "unshare(CLONE_FILES) = 0".into(),
                 format!("dup2(3</d/a>, {other}) = {other}</d/a>"),
                 format!("read({other}</d/a>, \"x\", 10) = 10"),
+                format!("lseek({other}</d/a>, 100, SEEK_SET) = 100"),
+                format!("write({other}</d/a>, \"x\", 10) = 10"),
+                format!("openat(3</d>, \"a\", O_RDWR|O_APPEND) = {other}</d/a>"),
+                format!("close_range({other}, 9, CLOSE_RANGE_UNSHARE) = 0"),
+                format!("clone(flags=CLONE_FILESstrace: Process {other} attached"),
+                format!(", 7) = {other}"),
             ];
             // Without a number as long as there is one.
             if thread == 0 { format!("{}\n", text[what]) } else { format!("{thread} {}\n", text[what]) }
