@@ -132,7 +132,7 @@ fn smoke() -> Result<()> {
     let (folder, store) = (folder.path(), folder.path().join("runs"));
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| crate::root().join("target").into());
     let tool = crate::root().join(target).join("debug/faultline");
-    let json = cmd!(shell, "{tool} run {folder} -e smoke --size 16MiB --rounds 6 --budget 44s --json")
+    let json = cmd!(shell, "{tool} run {folder} -e smoke --size 16MiB --rounds 6 --budget 30s --json")
         .env("FAULTLINE_DATA_DIR", &store)
         // 3: a busy machine left everything open. What must hold even then is asked of the document.
         .ignore_status()
