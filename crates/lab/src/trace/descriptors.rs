@@ -4,8 +4,7 @@
 //! descriptors or the same ones (CLONE_FILES of clone(2)), is known by the call that made it, where the log has these calls.
 //! Otherwise, what a thread did not open is the descriptor of that number and path that another one opened, if that was once, and
 //! what it did open is its own if no other one has opened the same: threads of one process close and open for each other. Of
-//! several it is not known which one it is, so that the position of none of them is known from then on. A descriptor whose opening
-//! was not seen may be of any open file of its path that was there before: it may have come through a socket.
+//! several it is not known which one it is, so that the position of none of them is known from then on.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -46,10 +45,6 @@ struct Position {
     since: u64,
     /// It is one of several others.
     is_unsure: bool,
-    /// Its opening was not seen.
-    is_strange: bool,
-    /// The step at which it was first seen.
-    seen: u64,
     /// A write goes to the end of the file first, wherever that is. Of what was not seen to be opened that is not known.
     may_append: bool,
     /// Places in `doubts`.
@@ -65,8 +60,6 @@ struct Named {
     is_only: bool,
     /// All of them are of one thread.
     is_of_one: bool,
-    /// The opening of none of them was seen.
-    is_strange: bool,
     /// In `doubts`.
     doubt: usize,
 }
@@ -87,19 +80,6 @@ enum Place {
     OneOfSeveral,
     /// It was opened before the log begins, or came through a socket.
     Unknown,
-}
-
-/// Open files of one path whose openings were not seen. Each may be another one of that path, which came through a socket, but for
-/// those that were opened when it had been seen.
-#[derive(Debug, Default)]
-struct Strangers {
-    /// The step at which the last one was first seen, and the last one at which one of them was moved.
-    seen: u64,
-    moved: u64,
-    /// The last of them, or of those that they may be, that was moved, when that was, and when another one was.
-    mover: Option<usize>,
-    mover_moved: u64,
-    others_moved: u64,
 }
 
 /// For each number and path, the last step at which one of several may have been moved. Those that may be other names of the
@@ -157,14 +137,6 @@ struct Making {
     step: u64,
 }
 
-/// What a thread begins with: these descriptors, or a copy of them at that step.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Origin {
-    table: usize,
-    shares: bool,
-    step: u64,
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Descriptors {
     step: u64,
@@ -174,13 +146,10 @@ pub(super) struct Descriptors {
     positions: Vec<Position>,
     named: HashMap<(u64, Rc<str>), Named>,
     doubts: Doubts,
-    strangers: HashMap<Rc<str>, Strangers>,
     /// Threads in a call that makes another one; those whose child has no line in the log yet, and how many of them share.
     making: HashMap<u64, Making>,
     expecting: BTreeSet<u64>,
     expecting_shared: usize,
-    /// How many threads were made whose numbers are not known and that have no line yet. All of them begin alike.
-    nameless: Option<(Origin, usize)>,
     /// Threads whose first line came while several were being made: the table that they began with, and whether another one may
     /// have the same descriptors.
     orphans: HashMap<u64, (usize, bool)>,
@@ -197,17 +166,6 @@ impl Descriptors {
     pub(super) fn appears(&mut self, thread: u64) {
         if self.of.contains_key(&thread) {
             return;
-        }
-        if let Some((origin, left)) = self.nameless.take() {
-            self.nameless = Some((origin, left - 1)).filter(|it| it.1 > 0);
-            self.tables[origin.table].threads -= u32::from(origin.shares);
-            let makers: Vec<u64> = self.expecting.iter().copied().collect();
-            // It may also be one that is being made.
-            for it in makers {
-                let table = self.table(it);
-                self.lacks_calls |= table != origin.table || !origin.shares || !self.making[&it].shares;
-            }
-            return self.begin_from(thread, origin);
         }
         let mut makers = self.expecting.iter();
         let maker = makers.next().filter(|_| makers.next().is_none()).copied();
@@ -269,28 +227,10 @@ impl Descriptors {
     }
 
     /// It has returned.
-    /// `child`: its number, where the log has it under that.
-    pub(super) fn made(&mut self, thread: u64, child: Option<u64>, shares: bool) {
+    pub(super) fn made(&mut self, thread: u64, child: u64, shares: bool) {
         self.step += 1;
         let making = self.take_call(thread);
         let step = making.as_ref().map_or(self.step, |it| it.step);
-        let Some(child) = child else {
-            // It may be one of those.
-            self.lacks_calls |= !self.orphans.is_empty();
-            // Otherwise it is the one that had a line meanwhile.
-            if making.is_none_or(|it| it.made.is_none()) {
-                let origin = Origin { table: self.table(thread), shares, step };
-                let alike = self.nameless.map_or(Some(0), |(other, count)| {
-                    let both_share = other.shares && shares && other.table == origin.table;
-                    both_share.then_some(count)
-                });
-                self.lacks_calls |= alike.is_none();
-                self.nameless = Some((origin, alike.unwrap_or(0) + 1));
-                // It has them from now on.
-                self.tables[origin.table].threads += u32::from(shares);
-            }
-            return;
-        };
         match making.and_then(|it| it.made) {
             Some(made) if made == child => return,
             // Another one was taken for it, and no call that made that one is known.
@@ -370,7 +310,7 @@ impl Descriptors {
         let place = match found {
             Place::Of(place) => place,
             Place::OneOfSeveral | Place::Unknown => {
-                let place = self.new_stranger(path, matches!(found, Place::OneOfSeveral));
+                let place = self.new_place(None, matches!(found, Place::OneOfSeveral));
                 self.opened_before(thread, from, path, place);
                 place
             }
@@ -386,55 +326,11 @@ impl Descriptors {
 
     /// Where a call that moves the position begins.
     pub(super) fn moved(&mut self, thread: u64, number: u64, path: &str, by: u64) -> Option<u64> {
-        let place = self.place_of_one(thread, number, path)?;
-        let may_be_moved = self.strangers_moved(place, path);
+        let Place::Of(place) = self.place(thread, number, path) else { return None };
         let Position { at, since, names, .. } = &mut self.positions[place];
-        let is_known = may_be_moved < *since && names.iter().all(|it| self.doubts.of(*it).1 < *since);
-        let offset = at.filter(|_| is_known);
+        let offset = at.filter(|_| names.iter().all(|it| self.doubts.of(*it).1 < *since));
         *at = offset.map(|it| it.saturating_add(by));
-        if by > 0 {
-            self.moves(place, path);
-        }
         offset
-    }
-
-    /// The place of a descriptor, a new one where its opening was not seen.
-    fn place_of_one(&mut self, thread: u64, number: u64, path: &str) -> Option<usize> {
-        match self.place(thread, number, path) {
-            Place::Of(place) => Some(place),
-            Place::OneOfSeveral => None,
-            Place::Unknown => {
-                let place = self.new_stranger(path, false);
-                self.opened_before(thread, number, path, place);
-                Some(place)
-            }
-        }
-    }
-
-    /// The last step at which it may have been moved as another one.
-    fn strangers_moved(&self, place: usize, path: &str) -> u64 {
-        let (Some(of), it) = (self.strangers.get(path), &self.positions[place]) else { return 0 };
-        match it.is_strange {
-            true if of.mover == Some(place) => of.others_moved,
-            true => of.mover_moved,
-            false if it.seen < of.seen => of.moved,
-            false => 0,
-        }
-    }
-
-    fn moves(&mut self, place: usize, path: &str) {
-        let (Some(of), it) = (self.strangers.get_mut(path), &self.positions[place]) else { return };
-        if !it.is_strange && it.seen > of.seen {
-            return;
-        }
-        self.step += 1;
-        if it.is_strange {
-            of.moved = self.step;
-        }
-        if of.mover != Some(place) {
-            (of.mover, of.others_moved) = (Some(place), of.mover_moved);
-        }
-        of.mover_moved = self.step;
     }
 
     /// A write at the position. `appends`: this one does, whatever the open file is.
@@ -456,8 +352,11 @@ impl Descriptors {
     }
 
     pub(super) fn seek(&mut self, thread: u64, number: u64, path: &str, to: u64) {
-        if let Some(place) = self.place_of_one(thread, number, path) {
-            self.moves(place, path);
+        if let Place::Unknown = self.place(thread, number, path) {
+            let place = self.new_place(None, false);
+            self.opened_before(thread, number, path, place);
+        }
+        if let Place::Of(place) = self.place(thread, number, path) {
             self.step += 1;
             let it = &mut self.positions[place];
             (it.at, it.since) = (Some(to).filter(|_| it.names.len() < NAMES_MAX && !it.is_unsure), self.step);
@@ -484,10 +383,6 @@ impl Descriptors {
     /// A thread that begins with the descriptors of its maker.
     fn begin(&mut self, thread: u64, maker: u64, shares: bool, step: u64) {
         let table = self.table(maker);
-        self.begin_from(thread, Origin { table, shares, step });
-    }
-
-    fn begin_from(&mut self, thread: u64, Origin { table, shares, step }: Origin) {
         if shares {
             self.assign(thread, table);
         } else {
@@ -514,22 +409,8 @@ impl Descriptors {
 
     fn new_place(&mut self, at: Option<u64>, is_unsure: bool) -> usize {
         self.step += 1;
-        self.positions.push(Position {
-            at,
-            since: self.step,
-            is_unsure,
-            is_strange: at.is_none(),
-            seen: self.step,
-            may_append: true,
-            names: Vec::new(),
-        });
+        self.positions.push(Position { at, since: self.step, is_unsure, may_append: true, names: Vec::new() });
         self.positions.len() - 1
-    }
-
-    fn new_stranger(&mut self, path: &str, is_unsure: bool) -> usize {
-        let place = self.new_place(None, is_unsure);
-        self.strangers.entry(path.into()).or_default().seen = self.step;
-        place
     }
 
     fn name(&mut self, thread: u64, number: u64, path: &str, place: usize) {
@@ -541,12 +422,10 @@ impl Descriptors {
             thread,
             is_only: true,
             is_of_one: true,
-            is_strange: true,
             doubt: doubts.add(),
         });
         named.is_only &= named.place == place;
         named.is_of_one &= named.thread == thread;
-        named.is_strange &= self.positions[place].is_strange;
         let position = &mut self.positions[place];
         if !position.names.contains(&named.doubt) {
             position.names.push(named.doubt);
@@ -598,9 +477,6 @@ impl Descriptors {
         let found = match (own, named) {
             (Some(place), _) if is_known => Place::Of(place),
             (None, _) if is_known && (is_closed || self.tables[table].is_complete) => Place::Unknown,
-            // Each thread may have another one that was open before.
-            (Some(place), Some(Named { is_strange: true, .. })) => Place::Of(place),
-            (None, Some(Named { is_strange: true, .. })) => Place::Unknown,
             (_, Some(Named { place, is_only: true, .. })) => Place::Of(*place),
             (Some(place), Some(it)) if it.is_of_one && it.thread == thread => Place::Of(place),
             (_, Some(_)) => Place::OneOfSeveral,

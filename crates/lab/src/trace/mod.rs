@@ -9,7 +9,7 @@ mod strace;
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     fmt,
-    io::{BufRead, Read, Seek},
+    io::{BufRead, Read},
 };
 
 use schema::trace::{ACCESSES_MAX, Access, FILES_MAX, Header, LeftOut, NotSeen, Refused, TracedFile, Writer};
@@ -137,23 +137,9 @@ impl Imported {
 ///
 /// # Errors
 /// The line that is at fault, and what would help.
-pub fn import(mut log: impl BufRead + Seek, only: &[String]) -> Result<Imported, Mistake> {
-    let (mut found, recorder) = read(&mut log, only, false)?;
-    // What can be read only once is not read again.
-    if found.may_be_renumbered() && log.rewind().is_ok() {
-        (found, _) = read(&mut log, only, true)?;
-    }
-    found.end(recorder).map_err(|wrong| Mistake { line: None, wrong })
-}
-
-/// What is in a log, and what recorded it.
-fn read<'a>(
-    log: &mut impl BufRead,
-    only: &'a [String],
-    children_are_renumbered: bool,
-) -> Result<(Found<'a>, &'static str), Mistake> {
+pub fn import(log: impl BufRead, only: &[String]) -> Result<Imported, Mistake> {
     let mut lines = Lines { log, number: 0 };
-    let mut found = Found { only, children_are_renumbered, ..Found::default() };
+    let mut found = Found { only, ..Found::default() };
     let Some(first) = lines.next()? else { return Err(Mistake { line: None, wrong: Wrong::NotALog }) };
     let (recorder, parsed) = match iolog::version(&first) {
         Some(version) => (iolog::RECORDER, iolog::parse(version, &mut lines, &mut found)),
@@ -165,7 +151,7 @@ fn read<'a>(
     if !is_known {
         return Err(Mistake { line: None, wrong: Wrong::NotALog });
     }
-    Ok((found, recorder))
+    found.end(recorder).map_err(|wrong| Mistake { line: None, wrong })
 }
 
 /// Lines of limited length, as text; what is no UTF-8 is replaced.
@@ -200,13 +186,10 @@ struct Found<'a> {
     /// Those that read, by their numbers.
     threads: HashMap<u64, u32>,
     next_thread: u32,
-    /// Those that others made, by the numbers that these got.
+    /// Those that others made, by their numbers.
     children: HashSet<u64>,
-    /// The log has other numbers of them.
-    children_are_renumbered: bool,
-    /// Those that the log has something of, by their numbers, but for the first of them.
+    /// Those that the log has something of, by their numbers.
     heard: HashSet<u64>,
-    first: Option<u64>,
     /// Rings that were set up (io_uring, Linux AIO), and whether one was used.
     rings: u64,
     uses_rings: bool,
@@ -252,11 +235,8 @@ impl Found<'_> {
 
     /// Ways to read that the log shows and that no access of it follows from.
     fn not_seen(&self) -> NotSeen {
-        // A log that has something of one of them has something of all: strace follows all or none (-f). Those that nobody made
-        // may be children under other numbers.
-        let is_of_none =
-            self.first.is_none_or(|it| !self.children.contains(&it)) && self.children.is_disjoint(&self.heard);
-        let children = if is_of_none { self.children.len().saturating_sub(self.heard.len()) } else { 0 };
+        // A log that has something of one of them has something of all: strace follows all or none (-f).
+        let children = if self.children.is_disjoint(&self.heard) { self.children.len() } else { 0 };
         let unheard = (children > 0).then(|| {
             format!(
                 "the log has no line of {children} threads or processes that the program made (strace -f has them), so what they \
@@ -264,23 +244,6 @@ impl Found<'_> {
             )
         });
         NotSeen { rings: self.rings.max(u64::from(self.uses_rings)), incomplete: unheard.into_iter().collect() }
-    }
-
-    /// The log has a line of it.
-    fn hears(&mut self, thread: u64) {
-        if *self.first.get_or_insert(thread) != thread {
-            self.heard.insert(thread);
-        }
-    }
-
-    /// Whether what was made has lines under other numbers: calls of a program in a PID namespace show those that it has there
-    /// (pid_namespaces(7)). These are lower than those outside, where others count too. Threads that were there before the log
-    /// begins are not taken for children: they have lower numbers than what is made later, or are more than what was made.
-    fn may_be_renumbered(&self) -> bool {
-        let highest = self.children.iter().max();
-        let is_above = |it: &u64| highest.is_some_and(|highest| it > highest);
-        let count = self.heard.len();
-        (1..=self.children.len()).contains(&count) && self.heard.iter().all(is_above)
     }
 
     /// A thread, or a process, was made.

@@ -148,9 +148,13 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
         if let Some((before, number)) = attached(&line) {
             interrupted.push_str(before);
             attaching.push(number);
-            found.hears(number);
-            // One that was there before the log begins has no number as long as it is alone.
-            threads.first_is_gone |= !is_known && interrupted.is_empty();
+            found.heard.insert(number);
+            // One that was there before the log begins was not made, and has no number as long as it is alone.
+            if is_known || !interrupted.is_empty() {
+                found.child(number);
+            } else {
+                threads.first_is_gone = true;
+            }
             if interrupted.is_empty() {
                 threads.others.extend(attaching.drain(..));
             }
@@ -164,8 +168,8 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
         let is_elsewhere = unfinished.contains_key(&0) && !matches!(kind, Line::Resumed(_));
         let thread = threads.of(number, !is_child && !is_elsewhere);
         threads.others.extend(attaching.drain(..));
-        found.hears(thread);
-        if !matches!(kind, Line::Ended | Line::Superseded(_)) || found.children_are_renumbered {
+        found.heard.insert(thread);
+        if !matches!(kind, Line::Ended | Line::Superseded(_)) {
             descriptors.appears(thread);
         }
         let is_whole = matches!(kind, Line::Whole);
@@ -302,12 +306,8 @@ fn call(
         name if MAKE.contains(&name) && failed => descriptors.made_none(thread),
         name if MAKE.contains(&name) => {
             let (child, ..) = descriptor(result).ok_or_else(wrong)?;
-            // `3 /* 4711 in strace's PID NS */` (--pidns-translation).
-            let other = result.split_once("/* ").and_then(|it| it.1.split(' ').next()?.parse().ok());
-            let child = other.unwrap_or(child);
             found.child(child);
-            let known = (!found.children_are_renumbered).then_some(child);
-            descriptors.made(thread, known, arguments.contains(SHARES));
+            descriptors.made(thread, child, arguments.contains(SHARES));
         }
         "execve" | "execveat" if !failed => descriptors.executed(thread),
         "unshare" if !failed && arguments.contains(SHARES) => descriptors.parted(thread),
