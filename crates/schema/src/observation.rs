@@ -285,7 +285,7 @@ impl Calls {
     }
 }
 
-/// Whether a call has the kernel hand bytes to another descriptor, so that nobody copies them.
+/// Whether a call has the kernel hand bytes to another descriptor, without a copy for the program.
 fn hands_on(call: &str) -> bool {
     matches!(call, "sendfile" | "splice" | "copy_file_range")
 }

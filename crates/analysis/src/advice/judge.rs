@@ -588,8 +588,8 @@ fn mapped_again(found: &Found) -> Option<AdviceReason> {
     (is_again && !found.start.state.waits_for_device()).then_some(AdviceReason::MappedAgain { mappings, files })
 }
 
-/// What sendfile(2) and its like hand on is copied by nobody, and what takes its place has to be written: a program that sent a
-/// cached file took 1.5 times as long through a mapping, whose replay gained 1.9 times.
+/// sendfile(2) and its like copy nothing to the program, and what takes their place has to be written: a program that sent a cached
+/// file took 1.5 times as long through a mapping, whose replay gained 1.9 times.
 fn handed_on(found: &Found) -> Option<AdviceReason> {
     let seen = found.seen(found.program.as_ref()?.now)?;
     let share = seen.handed_on_bytes() as f64 / seen.read_bytes().max(1) as f64;

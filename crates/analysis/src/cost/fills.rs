@@ -78,15 +78,15 @@ fn changed(usual: &UnitCosts, usual_look: &Look, look: &Look, whole: u64) -> Uni
     let (read, read_first_ns) = look.random(READ, Consume::Touch, &read_scan, whole);
     let (mapped, mapped_first_ns) = look.random(MAPPED, Consume::Sum, &usual.sum_mapped, whole);
     let (touch, touch_first_ns) = look.touches(whole);
-    // In a part of the file as large as that one, and from there to the whole.
-    let usual_touch =
-        usual.touch_random_ns.map(|ns| ns * fit::of_span(&usual.mapped_random_in, span, usual.range_bytes as f64));
-    let touch_moved = touch.zip(usual_touch).map(|(found, usual)| found - usual);
+    // Than after the usual fill, in a part of the file as large as that of this one.
+    let beyond = |found: f64, usual_ns: f64, by_span: &Curve| {
+        found - usual_ns * fit::of_span(by_span, span, usual.range_bytes as f64)
+    };
     let moved = |usual_extra: &Curve, found: &Curve, by_span: &Curve| {
         let Some((found, usual_least)) = found.points.first().zip(usual_extra.points.first()) else {
             return usual_extra.clone();
         };
-        let beyond = found.1 - usual_least.1 * fit::of_span(by_span, span, usual.range_bytes as f64);
+        let beyond = beyond(found.1, usual_least.1, by_span);
         fit::fading(fit::change(usual_extra, |_, ns| Some(ns + beyond)))
     };
     UnitCosts {
@@ -96,11 +96,10 @@ fn changed(usual: &UnitCosts, usual_look: &Look, look: &Look, whole: u64) -> Uni
         sum_mapped: scaled(&usual.sum_mapped, sum_share),
         mapped_random: moved(&usual.mapped_random, &mapped, &usual.mapped_random_in),
         mapped_first_ns: if mapped.points.is_empty() { usual.mapped_first_ns } else { mapped_first_ns },
-        touch_random_ns: usual
-            .touch_random_ns
-            .zip(touch_moved)
-            .map(|(ns, moved)| (ns + moved).max(0.0))
-            .or(usual.touch_random_ns),
+        touch_random_ns: usual.touch_random_ns.map(|ns| match touch {
+            Some(found) => (ns + beyond(found, ns, &usual.mapped_random_in)).max(0.0),
+            None => ns,
+        }),
         touch_first_ns: if touch.is_some() { touch_first_ns } else { usual.touch_first_ns },
         touch_mapped_page_ns: of_faults.touch_mapped_page_ns.or(usual.touch_mapped_page_ns),
         populate: of_faults.populate,

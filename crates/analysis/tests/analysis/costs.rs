@@ -281,7 +281,7 @@ fn a_touch_at_a_random_place_is_charged_as_one_and_not_as_a_sum_of_its_block() {
         let ns = it.components_ns / it.condition.ops as f64;
         close_to(Some(ns), WORLD.random_touch + (pages - 1.0) * TOUCH);
     }
-    // A run of before knows nothing of them.
+    // A run of before has no such points.
     let mut before = lab.record.clone();
     if let Reading::Value(calibration) = &mut before.calibration {
         let is_touch = |it: &CalibrationPoint| {

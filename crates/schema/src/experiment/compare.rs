@@ -490,8 +490,7 @@ impl Compare {
             return Err(("memory", "memory is a share of the range, above 0 and at most 1".into()));
         }
         self.is_possible_together()?;
-        let with_own = self.arms.iter().filter(|it| !it.own.is_empty());
-        with_own.into_iter().try_for_each(|it| {
+        self.arms.iter().filter(|it| !it.own.is_empty()).try_for_each(|it| {
             let possible = self.beside_others(&it.own).and_then(|()| self.of(it).is_possible_together());
             possible.map_err(|(_, why)| ("arms", format!("{}: {why}", it.arm.name)))
         })
@@ -499,16 +498,18 @@ impl Compare {
 
     /// As if one of its arms were entered alone, and what it does of its own were what the lists say.
     fn of(&self, it: &Competitor) -> Compare {
+        fn instead<T: Copy>(own: Option<T>, all: &[T]) -> Vec<T> {
+            own.map_or_else(|| all.to_vec(), |it| vec![it])
+        }
         let own = &it.own;
-        let one = |own: Option<Bytes>, all: &[Bytes]| own.map_or_else(|| all.to_vec(), |it| vec![it]);
         Compare {
             arms: vec![Competitor { own: Override::default(), ..it.clone() }],
-            workload: own.workload.map_or_else(|| self.workload.clone(), |it| vec![it]),
-            consume: own.consume.map_or_else(|| self.consume.clone(), |it| vec![it]),
-            block: one(own.block, &self.block),
-            state: own.state.map_or_else(|| self.state.clone(), |it| vec![it]),
-            aligned: own.aligned.map_or_else(|| self.aligned.clone(), |it| vec![it]),
-            durability: own.durability.map_or_else(|| self.durability.clone(), |it| vec![it]),
+            workload: instead(own.workload, &self.workload),
+            consume: instead(own.consume, &self.consume),
+            block: instead(own.block, &self.block),
+            state: instead(own.state, &self.state),
+            aligned: instead(own.aligned, &self.aligned),
+            durability: instead(own.durability, &self.durability),
             ..self.clone()
         }
     }
@@ -524,13 +525,12 @@ impl Compare {
                 format!("of {own} and {other} one writes, which no comparison has beside what reads"),
             ));
         }
-        let begins_as_it_was = |state: State| state == State::AsIs;
         let is_found = self.state.iter().any(|it| it.is_filled()) && self.fill.contains(&Fill::Found);
         match own.state {
-            Some(state) if begins_as_it_was(state) && self.state != [state] => {
+            Some(state @ State::AsIs) if self.state != [state] => {
                 Err(("state", format!("the others evict or fill the file, so state {state} is of no arm alone")))
             }
-            Some(state) if self.state.iter().any(|&it| begins_as_it_was(it) && it != state) || is_found => Err((
+            Some(state) if is_found || state != State::AsIs && self.state.contains(&State::AsIs) => Err((
                 "state",
                 format!(
                     "state {state} changes which pages are in the page cache, and the others need those that were there"

@@ -103,7 +103,7 @@ pub(super) struct Processes {
     lost: u64,
 }
 
-/// What the programs know.
+/// What the programs look up.
 struct Table {
     /// Each at its number's place: its number and `SHARES`; calls that did not fit into the ring.
     processes: Pairs,
