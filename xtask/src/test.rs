@@ -35,13 +35,14 @@ struct Binary {
 }
 
 /// Runs all tests and returns the reasons of those that could not run. Cargo runs one binary after the other; these run
-/// beside each other, because many tests wait for processes, disks and time limits while those of others calculate. What is no
-/// test runs as soon as no binary is left to be started: the longest one goes on for minutes, and leaves processors unused.
+/// beside each other, because many tests wait for processes, disks and time limits while those of others calculate. The smoke run
+/// begins as soon as no binary is left to be started: the longest one goes on for minutes, and leaves processors unused.
 fn tests() -> Result<BTreeMap<String, usize>> {
     let processors = available_parallelism().map_or(1, |it| it.get());
-    let queue = Mutex::new(binaries()?);
-    let others = Mutex::new(vec![("the smoke run", smoke as fn() -> Result<()>), ("clippy", clippy)]);
-    let (failed, skipped) = (Mutex::new(Vec::new()), Mutex::new(BTreeMap::new()));
+    let built = build()?;
+    let (queue, smoke_run) = (Mutex::new(built.binaries), Mutex::new(Some(smoke)));
+    let failed = Mutex::new(if built.has_warnings { vec!["clippy".to_string()] } else { Vec::new() });
+    let skipped = Mutex::new(BTreeMap::new());
     thread::scope(|scope| {
         for _ in 0..processors.clamp(2, 8) {
             scope.spawn(|| {
@@ -76,11 +77,10 @@ fn tests() -> Result<BTreeMap<String, usize>> {
                         *skipped.lock().expect("no panic with it").entry(reason.to_string()).or_default() += 1;
                     }
                 }
-                while let Some((name, run)) = next(&others) {
-                    if let Err(why) = run() {
-                        println!("{name}: {why:#}");
-                        failed.lock().expect("no panic with it").push(name.into());
-                    }
+                let run = smoke_run.lock().expect("no panic with it").take();
+                if let Some(Err(why)) = run.map(|it| it()) {
+                    println!("the smoke run: {why:#}");
+                    failed.lock().expect("no panic with it").push("the smoke run".into());
                 }
             });
         }
@@ -95,34 +95,43 @@ fn next<T>(queue: &Mutex<Vec<T>>) -> Option<T> {
     queue.lock().expect("no panic with it").pop()
 }
 
-/// All test binaries, built. The largest, which has the longest tests, comes last and is taken first.
-fn binaries() -> Result<Vec<Binary>> {
+struct Built {
+    /// The largest, which has the longest tests, comes last and is taken first.
+    binaries: Vec<Binary>,
+    has_warnings: bool,
+}
+
+/// Builds all tests, with clippy as the compiler: looking at everything once more, only to lint, takes a quarter of the build.
+fn build() -> Result<Built> {
+    const COMPILER: &str = "clippy-driver";
+    ensure!(
+        Command::new(COMPILER).arg("--version").output().is_ok_and(|it| it.status.success()),
+        "{COMPILER} cannot be started; `rustup component add clippy` installs it"
+    );
     let output = Command::new("cargo")
-        .args(["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"])
+        .args(["test", "--workspace", "--no-run", "--message-format=json"])
+        .env("RUSTC_WORKSPACE_WRAPPER", COMPILER)
         .current_dir(crate::root())
         .stderr(Stdio::inherit())
         .output()
         .context("cannot start cargo")?;
-    ensure!(output.status.success(), "the tests cannot be built");
-    let mut binaries = Vec::new();
+    let mut built = Built { binaries: Vec::new(), has_warnings: false };
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let message: Value = serde_json::from_str(line).context("cargo wrote something else than JSON")?;
+        if let Some(text) = message["message"]["rendered"].as_str() {
+            eprint!("{text}");
+            built.has_warnings = true;
+        }
         let of_test = message["profile"]["test"] == true;
         let (Some(path), true) = (message["executable"].as_str().map(PathBuf::from), of_test) else { continue };
         let manifest = PathBuf::from(message["manifest_path"].as_str().unwrap_or_default());
         let folder = manifest.parent().context("a manifest lies in a folder")?.to_path_buf();
-        binaries.push(Binary { bytes: fs::metadata(&path)?.len(), path, folder });
+        built.binaries.push(Binary { bytes: fs::metadata(&path)?.len(), path, folder });
     }
-    ensure!(binaries.len() > 10, "only {} test binaries were built", binaries.len());
-    binaries.sort_by_key(|it| it.bytes);
-    Ok(binaries)
-}
-
-fn clippy() -> Result<()> {
-    let shell = Shell::new()?;
-    shell.change_dir(crate::root());
-    // With the profile of the tests it uses what their build made, SQLite for example.
-    Ok(cmd!(shell, "cargo clippy --profile test --workspace --all-targets --quiet -- -D warnings").run()?)
+    ensure!(output.status.success(), "the tests cannot be built");
+    ensure!(built.binaries.len() > 10, "only {} test binaries were built", built.binaries.len());
+    built.binaries.sort_by_key(|it| it.bytes);
+    Ok(built)
 }
 
 /// A short run of everything, through the executable that the tests have built; its record is read back by the same.
