@@ -153,4 +153,10 @@ fn what_cannot_be_meant_is_unavailable_with_its_reason() {
         let reason = run(&job).unwrap_err();
         assert!(reason.contains(part), "{arm}: {reason}");
     }
+    for hold in [Hold::Warm, Hold::Locked] {
+        let (_, _folder, path) = before(8192);
+        let job = on(&path, job("mmap+per-block", Workload::Overwrite, Durability::None, 4096, 8192));
+        let reason = run(&Job { hold, ..job }).unwrap_err();
+        assert!(reason.contains("none is there before the pass"), "{hold:?}: {reason}");
+    }
 }

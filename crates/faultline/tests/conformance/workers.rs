@@ -71,6 +71,7 @@ fn native(runtime: &'static RuntimeSpec) -> Found {
             // Options of mappings, of which these words are for reading alone and for writing alone.
             "a private mapping never changes the file",
             "populate-write",
+            "per-block",
         ],
     }])
 }

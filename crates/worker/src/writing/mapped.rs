@@ -6,7 +6,7 @@
 use std::{fs::File, io};
 
 use rustix::mm::{Advice, MapFlags};
-use schema::{Durability, Span, Workload};
+use schema::{Durability, Span, Workload, protocol::Hold};
 
 use crate::{
     mapping::{Writable, lock_refused},
@@ -32,7 +32,16 @@ pub(super) fn support(task: &Task) -> Result<(), String> {
     if task.arm.word("sharing") == "private" {
         return Err("a private mapping never changes the file (mmap(2), MAP_PRIVATE)".into());
     }
+    if is_per_block(task) && matches!(task.job.hold, Hold::Warm | Hold::Locked) {
+        return Err(
+            "with window=per-block each block has a mapping of its own, and none is there before the pass".into()
+        );
+    }
     Ok(())
+}
+
+fn is_per_block(task: &Task) -> bool {
+    task.arm.word("window") == "per-block"
 }
 
 impl MappedWriter {
@@ -48,7 +57,7 @@ impl MappedWriter {
             "populate-write" => Some(Advice::LinuxPopulateWrite),
             _ => None,
         };
-        let per_block = task.arm.word("window") == "per-block";
+        let per_block = is_per_block(task);
         let appends = task.job.workload == Workload::Append;
         let range = task.pattern.range;
         let mut mapped = MappedWriter {
