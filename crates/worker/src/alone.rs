@@ -21,7 +21,8 @@ const STRETCHES: u32 = 8;
 /// The name of the reading and its value; nothing where memory is short.
 pub(crate) fn reading(job: &Job) -> Option<(String, Reading<f64>)> {
     let block = job.block_bytes.clamp(1, BYTES);
-    let mut buffer = Buffer::new(block as usize).ok()?;
+    let range = range_of(block);
+    let mut buffer = Buffer::new(range.bytes as usize).ok()?;
     let mut words = SplitMix64::new(job.seed);
     for chunk in buffer.chunks_mut(8) {
         let word = words.output().to_le_bytes();
@@ -29,7 +30,6 @@ pub(crate) fn reading(job: &Job) -> Option<(String, Reading<f64>)> {
     }
     let mut destination = Buffer::new(0).ok()?;
     let ops = (STRETCH_BYTES / block).max(1);
-    let range = Span { offset: 0, bytes: block };
     let pattern = Pattern {
         workload: Workload::Scan,
         range,
@@ -50,6 +50,11 @@ pub(crate) fn reading(job: &Job) -> Option<(String, Reading<f64>)> {
     fastest.max_by(f64::total_cmp).map(|rate| ("loop_bytes_per_s".to_string(), Reading::Value(rate)))
 }
 
+/// As many blocks as fit: where a scan ends and begins anew it takes longer, and one of a single block does so at each.
+fn range_of(block: u64) -> Span {
+    Span { offset: 0, bytes: BYTES / block * block }
+}
+
 /// The same bytes again and again.
 struct RepeatedBytes<'a>(&'a [u8]);
 
@@ -58,6 +63,18 @@ impl Access for RepeatedBytes<'_> {
 
     #[inline(always)]
     fn view(&mut self, span: Span) -> io::Result<&[u8]> {
-        Ok(std::hint::black_box(&self.0[..span.bytes as usize]))
+        Ok(std::hint::black_box(&self.0[span.offset as usize..span.end() as usize]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loop_goes_over_many_small_blocks_before_it_begins_anew() {
+        for (block, bytes) in [(1, 32 << 10), (64, 32 << 10), (5000, 30_000), (32 << 10, 32 << 10)] {
+            assert_eq!(range_of(block), Span { offset: 0, bytes }, "{block}");
+        }
     }
 }
