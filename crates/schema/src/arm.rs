@@ -122,10 +122,11 @@ impl Arm {
         self.spec().is_some_and(|it| it.direct) || self.word("io") == "direct"
     }
 
-    /// Under this condition its blocks find pages that those before them brought in: of a small file a dozen misses with 8 MiB of
-    /// read-ahead leave none to miss.
+    /// Under this condition its accesses find pages that those before them brought in: of a small file a dozen misses with 8 MiB of
+    /// read-ahead leave none to miss, and populating a mapping none at all.
     pub fn finds_its_pages(&self, under: &Condition) -> bool {
-        (under.state, under.workload) == (State::Cold, Workload::Random) && !self.is_direct()
+        let anywhere = matches!(under.workload, Workload::Random | Workload::Replay);
+        under.state == State::Cold && anywhere && !self.is_direct()
     }
 
     /// It reaches the file through a mapping.
@@ -246,7 +247,7 @@ mod tests {
             let under = Condition { state, workload, ..Condition::plain(64 << 20) };
             arm.parse::<Arm>().unwrap().finds_its_pages(&under)
         };
-        assert!(finds("mmap", State::Cold, Workload::Random));
+        assert!(finds("mmap", State::Cold, Workload::Random) && finds("mmap", State::Cold, Workload::Replay));
         assert!(!finds("direct", State::Cold, Workload::Random));
         assert!(!finds("mmap", State::Cold, Workload::Scan) && !finds("mmap", State::Cached, Workload::Random));
     }

@@ -26,6 +26,8 @@ const SHARE_OF_FILL: f64 = 0.1;
 /// Of the pages of a fill, so many may have left the page cache and be read again, each alone: a reclaim scheme takes single
 /// pages at any time.
 pub const LOST_MOST: f64 = 0.01;
+/// Of what the device reads ahead: read-ahead grows by twice or four times (mm/readahead.c), and has its full size before so many.
+const LEADS: u64 = 2;
 /// Of a device whose ceiling is not known.
 const RANDOM_OPS_PER_S: f64 = 10_000.0;
 
@@ -52,7 +54,7 @@ impl Bench<'_> {
         self.look_again();
         // An old copy goes before a new one takes its room.
         self.filled = None;
-        let range = extent(&self.record, fill, condition);
+        let range = extent(&self.record, fill, condition, LEADS * self.target.window_bytes());
         let began = Instant::now();
         let order = self.order(range.bytes);
         let copy = match fill.copied_by() {
@@ -219,12 +221,13 @@ impl Bench<'_> {
 }
 
 /// What is filled where a window is needed: once for all conditions of this fill, so that they share folios; and again as
-/// far as before, since a pass of another round lies elsewhere in it.
-fn extent(record: &Record, fill: Fill, condition: &Condition) -> Span {
-    // A file that is written is another one each time.
+/// far as before, since a pass of another round lies elsewhere in it. A file that is written is filled before each pass, so
+/// only as much of it as that needs, and `lead` before it: read-ahead begins with small folios.
+fn extent(record: &Record, fill: Fill, condition: &Condition, lead: u64) -> Span {
     if condition.workload.writes() {
-        let alike = record.conditions.iter().filter(|it| it.workload.writes() && it.fill() == Some(fill));
-        return alike.map(|it| it.range).fold(condition.range, union);
+        let Span { offset, bytes } = condition.range;
+        let lead = lead.next_multiple_of(plan::STEP).min(offset);
+        return Span { offset: offset - lead, bytes: bytes + lead };
     }
     let alike = plan::filled(&record.conditions, &record.cells).remove(&fill);
     let before = record.fills.iter().filter(|it| it.fill == Some(fill));
@@ -282,14 +285,8 @@ mod tests {
         let writes = Condition { workload: Workload::Overwrite, ..of(mib(0, 1024)) };
         record.conditions = vec![of(mib(0, 32)), writes, of(mib(0, 512)), of(mib(32, 16))];
         record.cells = vec![cell(0), cell(1), Cell { skipped: Some(Skip::Untried), ..cell(2) }, cell(3)];
-        let filled = |record: &Record| extent(record, fill, &record.conditions[0]);
+        let filled = |record: &Record| extent(record, fill, &record.conditions[0], 0);
         assert_eq!(filled(&record), mib(0, 48));
-        let smaller = Condition { range: mib(0, 8), ..record.conditions[1].clone() };
-        record.conditions.push(smaller.clone());
-        record.cells.push(cell(4));
-        assert_eq!(extent(&record, fill, &smaller), mib(0, 1024), "as far as others write");
-        record.conditions[1].range = mib(0, 16);
-        assert_eq!(extent(&record, fill, &smaller), mib(0, 16), "and no farther where others read");
         // What an arm reads of its own is filled with the rest.
         record.cells[0].own_condition = Some(of(mib(0, 64)));
         assert_eq!(filled(&record), mib(0, 64));
@@ -299,12 +296,31 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_written_is_filled_where_the_pass_writes_and_a_lead_before_it_wherever_other_conditions_write() {
+        let fill = Fill::Sequential;
+        let of = |range: Span| Condition {
+            workload: Workload::Overwrite,
+            state: State::Cached,
+            fill: Some(fill),
+            range,
+            ..Condition::plain(4 << 30)
+        };
+        let mut record = planted::empty_record();
+        record.conditions = vec![of(mib(0, 96)), of(mib(0, 1024))];
+        record.cells = vec![cell(0), cell(1)];
+        let filled = |range: Span, lead: u64| extent(&record, fill, &of(range), lead);
+        assert_eq!(filled(mib(640, 96), 16 << 20), mib(624, 112));
+        assert_eq!(filled(mib(640, 96), 256 << 10), mib(638, 98), "a large folio");
+        assert_eq!(filled(mib(4, 96), 16 << 20), mib(0, 100), "from the start of the file");
+    }
+
+    #[test]
     fn what_is_filled_again_is_filled_as_far_as_before() {
         let mut record = planted::empty_record();
         record.cells = vec![cell(0), cell(1)];
         let condition = |range: Span| Condition { state: State::Cached, range, ..Condition::plain(4 << 30) };
         record.conditions = vec![condition(mib(0, 1024)), condition(mib(0, 256))];
-        assert_eq!(extent(&record, Fill::Sequential, &condition(mib(0, 256))), mib(0, 1024));
+        assert_eq!(extent(&record, Fill::Sequential, &condition(mib(0, 256)), 0), mib(0, 1024));
         record.fills.push(FilledRange {
             fill: Some(Fill::Sequential),
             range: mib(0, 1024),
@@ -317,9 +333,9 @@ mod tests {
         // Then the sizes of passes are decided, and windows lie elsewhere in each round.
         record.conditions = vec![condition(mib(0, 64)), condition(mib(64, 16))];
         for window in [mib(0, 64), mib(640, 64), mib(960, 64)] {
-            assert_eq!(extent(&record, Fill::Sequential, &condition(window)), mib(0, 1024));
+            assert_eq!(extent(&record, Fill::Sequential, &condition(window), 0), mib(0, 1024));
         }
-        assert_eq!(extent(&record, Fill::Random, &condition(mib(640, 64))), mib(640, 64));
+        assert_eq!(extent(&record, Fill::Random, &condition(mib(640, 64)), 0), mib(640, 64));
     }
 
     #[test]

@@ -488,10 +488,16 @@ impl Bench<'_> {
         loop {
             let trial = self.try_blocks(cell, given_of, ops)?;
             let fits = whole.ops == 0 || trial.pass_time(given) <= left / SHORT_PASS;
+            let longer = ops.saturating_mul(TRIAL_GROWTH).min(given);
             if fits || ops >= given || trial.pass_time(ops) > left / LONGEST_TRIAL {
-                return Ok(trial);
+                let is_to_grow =
+                    whole.workload.writes() && longer > ops && trial.pass_time(longer) <= left / LONGEST_TRIAL;
+                return match is_to_grow {
+                    true => Ok(trial.with_longer(self.try_blocks(cell, given_of, longer)?)),
+                    false => Ok(trial),
+                };
             }
-            ops = ops.saturating_mul(TRIAL_GROWTH).min(given);
+            ops = longer;
         }
     }
 
@@ -508,6 +514,7 @@ impl Bench<'_> {
         let device = pass.readings.get("device_read_bytes").and_then(|it| it.value().copied());
         let device = device.filter(|it| arm.finds_its_pages(&whole) && *it > 0.0);
         let elapsed_ns = pass.done.phases.total_ns() as f64;
+        let cpu_ns = pass.done.usage.user_ns as f64 + pass.done.usage.system_ns as f64;
         let (ops, looked_at) = (pass.done.tally.ops, pass.done.tally.bytes);
         let bytes = looked_at.saturating_mul(100) / u64::from(whole.consumed_percent.max(1));
         let waits = whole.state.waits_for_device() || arm.is_direct();
@@ -516,11 +523,12 @@ impl Bench<'_> {
             ops,
             worth_ops: sizing::worth_ops(&whole, ops, bytes, waits, self.window()),
             elapsed_ns,
-            found_ns: sizing::found_ns(whole.block_bytes),
+            found_ns: sizing::found_ns(whole.block_bytes, ops, cpu_ns, device.unwrap_or(0.0)),
             whole_range_ns: device.map_or(f64::INFINITY, |it| elapsed_ns * whole.range.bytes as f64 / it),
             overhead_ns: pass.overhead_ns,
+            around_op_ns: 0.0,
             doubled: matches!(state::hold(under.state), Hold::Open | Hold::Warm | Hold::Locked),
-            cpu_ns: (pass.done.usage.user_ns as f64) + (pass.done.usage.system_ns as f64),
+            cpu_ns,
         })
     }
 

@@ -330,7 +330,7 @@ fn cross_some<T: Copy>(
 }
 
 /// No window begins within a large folio, or on half a block of a device.
-const STEP: u64 = 2 << 20;
+pub const STEP: u64 = 2 << 20;
 
 /// Gives each window a part of the file of its own, as far as there is room up to `end`: what the scan of one leaves in the
 /// CPU caches is not what the next one reads.

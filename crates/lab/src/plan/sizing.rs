@@ -37,6 +37,8 @@ pub struct Trial {
     pub elapsed_ns: f64,
     /// What else the pass took: starting the worker, reaching and verifying the state.
     pub overhead_ns: f64,
+    /// The same that each block takes: a file that is written is made before the pass, and read back after it.
+    pub around_op_ns: f64,
     /// The work is done once more before the clock starts (states that hold the file).
     pub doubled: bool,
     /// User and system time together.
@@ -44,7 +46,7 @@ pub struct Trial {
     /// What the device takes for all of the range, where pages that it has brought in stay: other random reads find them.
     /// Infinite where that is not so.
     pub whole_range_ns: f64,
-    /// More than a read takes of pages that are there.
+    /// More than a read takes of pages that are there, what looks at its bytes included.
     pub found_ns: f64,
 }
 
@@ -53,14 +55,26 @@ const FOUND_NS: f64 = 5000.0;
 /// The same of each further page of it. In passes that brought in their pages themselves 0.8 µs were seen.
 const FOUND_PAGE_NS: f64 = 1500.0;
 
-/// Of a read of so many bytes, `Trial::found_ns`.
-pub fn found_ns(block_bytes: u64) -> f64 {
-    FOUND_NS + block_bytes.div_ceil(sys::page_bytes()).saturating_sub(1) as f64 * FOUND_PAGE_NS
+/// Of `ops` reads of so many bytes, which took so much processor time and brought in so many bytes together,
+/// `Trial::found_ns`. What looks at the bytes may take longer than their read: a loop of Python takes 14 ms for 1 MiB.
+pub fn found_ns(block_bytes: u64, ops: u64, cpu_ns: f64, brought_bytes: f64) -> f64 {
+    let page = sys::page_bytes();
+    let read_ns = FOUND_NS + block_bytes.div_ceil(page).saturating_sub(1) as f64 * FOUND_PAGE_NS;
+    read_ns.max((cpu_ns - brought_bytes / page as f64 * FOUND_PAGE_NS) / ops.max(1) as f64)
 }
 
 impl Trial {
     fn ns_per_op(&self) -> f64 {
         self.elapsed_ns / self.worth_ops.max(f64::MIN_POSITIVE)
+    }
+
+    /// By a trial and one of more blocks: what a pass takes around it, and how much of that grows with its blocks.
+    #[must_use]
+    pub fn with_longer(self, longer: Trial) -> Trial {
+        let more = longer.ops.saturating_sub(self.ops).max(1) as f64;
+        let around_op_ns = ((longer.overhead_ns - self.overhead_ns) / more).max(0.0);
+        let overhead_ns = (longer.overhead_ns - around_op_ns * longer.ops as f64).max(0.0);
+        Trial { around_op_ns, overhead_ns, ..longer }
     }
 
     /// Which of two trials of a cell to go by. What disturbs a trial makes it longer, and the first blocks pay for what
@@ -77,7 +91,12 @@ impl Trial {
     /// As `pass_time`, in nanoseconds.
     fn pass_ns(&self, ops: f64) -> f64 {
         let work_ns = (ops * self.ns_per_op()).min(self.whole_range_ns + ops * self.found_ns);
-        self.overhead_ns + work_ns * if self.doubled { 2.0 } else { 1.0 }
+        self.around_ns(ops) + work_ns * if self.doubled { 2.0 } else { 1.0 }
+    }
+
+    /// Of `pass_ns`, what is no work.
+    fn around_ns(&self, ops: f64) -> f64 {
+        self.overhead_ns + ops * self.around_op_ns
     }
 }
 
@@ -145,7 +164,7 @@ pub fn size(
                 ns_per_block: trial.ns_per_op(),
                 blocks: floor,
                 twice: trial.doubled,
-                around_ns: trial.overhead_ns,
+                around_ns: trial.around_ns(floor as f64),
                 pass_ns: needed,
                 budgets: budget.ceil(),
             };
@@ -354,10 +373,11 @@ mod tests {
             worth_ops: 100.0,
             elapsed_ns: ns_per_op * 100.0,
             overhead_ns: 3e6,
+            around_op_ns: 0.0,
             doubled: false,
             cpu_ns: 0.0,
             whole_range_ns: f64::INFINITY,
-            found_ns: found_ns(4096),
+            found_ns: FOUND_NS,
         }
     }
 
@@ -439,8 +459,35 @@ mod tests {
         assert!(stays.pass_time(20_000) < Duration::from_millis(300), "{:?}", stays.pass_time(20_000));
         assert!(linear(20_000) > Duration::from_secs(100));
         // A read of 1 MiB is copied in 80 µs where its pages are there, and took 220 in a pass that had brought them in.
-        let large = Trial { found_ns: found_ns(1 << 20), ..stays };
+        let large = Trial { found_ns: found_ns(1 << 20, 16, 1e6, 0.0), ..stays.clone() };
         assert!(large.pass_time(100_000) > Duration::from_secs(22), "{:?}", large.pass_time(100_000));
+        // A loop that takes 3 ms for each block, in a trial that brought in half of the file.
+        let looked_at = found_ns(1 << 20, 16, 16.0 * 3e6 + 5e6, 128.0 * f64::from(1 << 20));
+        assert_eq!(found_ns(1 << 20, 16, 5e6, 128.0 * f64::from(1 << 20)), found_ns(1 << 20, 16, 0.0, 0.0));
+        let slow = Trial { found_ns: found_ns(1 << 20, 4096, 4096.0 * 3e6, 256.0 * f64::from(1 << 20)), ..stays };
+        assert!(slow.pass_time(20_000) > Duration::from_secs(50), "{:?}", slow.pass_time(20_000));
+        assert!(looked_at * 20_000.0 > 6e9, "{looked_at}");
+    }
+
+    #[test]
+    fn what_a_pass_that_writes_takes_around_it_grows_with_it_and_leaves_its_share_room_for_the_rounds() {
+        // 50 ms, and 1 s for each GiB that is made before it and read back after it.
+        let around = |ops: u64| 50e6 + ops as f64 * 4096.0 / f64::from(1 << 30) * 1e9;
+        let of = |ops: u64| Trial {
+            ops,
+            worth_ops: ops as f64,
+            elapsed_ns: 500.0 * ops as f64,
+            overhead_ns: around(ops),
+            ..trial(0, 0.0)
+        };
+        let tried = of(1024).with_longer(of(8192));
+        let takes = tried.pass_time(1 << 18).as_nanos() as f64;
+        assert!((takes / (around(1 << 18) + 500.0 * f64::from(1 << 18)) - 1.0).abs() < 0.01, "{takes}");
+        let condition = condition(Workload::Overwrite, State::Cached, 4096, 1 << 30);
+        let share_ns = 7e9;
+        let sizing = size(&condition, &[tried.clone(), tried], share_ns, &[0], WINDOW, None);
+        assert_eq!(sizing.too_slow, []);
+        assert!(sizing.ops < 1 << 17 && sizing.round_ns * f64::from(ROUNDS_WANTED) <= share_ns * 1.01, "{sizing:?}");
     }
 
     #[test]

@@ -151,12 +151,14 @@ impl Bench<'_> {
         counting: &mut Counting,
     ) -> Result<Pass, Trouble> {
         possible::on_this_file_system(arm, self.target).map_err(Trouble::Unavailable)?;
+        let began = Instant::now();
         kind.prepare_target(self, condition)?;
         // Before a command comes its preparation, which may change what the page cache holds (`reach`).
         let copy = match condition.fill() {
             Some(fill) if !arm.is_command() => self.fill(fill, condition)?,
             _ => None,
         };
+        let prepared = began.elapsed();
         let target = copy.as_deref().unwrap_or(self.target);
         // The first time a runtime may have to be compiled, which no other pass takes.
         let command = kind.worker(self, arm).map_err(Trouble::Unavailable)?;
@@ -182,7 +184,8 @@ impl Bench<'_> {
             self.filled = self.filled.take().filter(|it| !condition.workload.writes() && self.is_whole(it, it.range));
         }
         kind.finish(self, condition, &mut pass)?;
-        pass.overhead_ns += (began.elapsed().as_nanos() as f64 - pass.done.phases.total_ns() as f64).max(0.0);
+        let around = (prepared + began.elapsed()).as_nanos() as f64 - pass.done.phases.total_ns() as f64;
+        pass.overhead_ns += around.max(0.0);
         Ok(pass)
     }
 
