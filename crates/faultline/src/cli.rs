@@ -528,7 +528,7 @@ pub enum TraceCommand {
 
 #[derive(Args)]
 pub struct TraceImportArgs {
-    /// What strace wrote: strace -f -y -o LOG -e trace=%desc,%process COMMAND; or what fio wrote with write_iolog
+    /// What strace wrote: strace -f -y -o LOG -e 'trace=%desc,%process,?unshare,?close_range,?io_setup,?io_submit' COMMAND; or what fio wrote with write_iolog
     pub log: PathBuf,
     /// Only the accesses of this file
     #[arg(long, value_name = "PATH")]

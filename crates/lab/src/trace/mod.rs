@@ -72,6 +72,10 @@ pub enum Wrong {
     },
 }
 
+/// How strace records all that is read here: its classes have neither the calls by which a thread leaves the descriptors that it
+/// shares, nor those of AIO. Versions that lack a call pass over one with a question mark (strace(1), --trace).
+const RECORD_WITH: &str = "strace -f -y -e 'trace=%desc,%process,?unshare,?close_range,?io_setup,?io_submit'";
+
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         if let Some(line) = self.line {
@@ -79,9 +83,9 @@ impl fmt::Display for Mistake {
         }
         match &self.wrong {
             Wrong::Unreadable(why) => write!(f, "the log cannot be read: {why}"),
-            Wrong::NotALog => f.write_str(
-                "this is neither the output of strace nor an iolog of fio; try strace -f -y -o LOG -e trace=%desc,%process COMMAND",
-            ),
+            Wrong::NotALog => {
+                write!(f, "this is neither the output of strace nor an iolog of fio; try {RECORD_WITH} -o LOG COMMAND")
+            }
             Wrong::LongLine => write!(f, "a line has at most {LINE_BYTES_MAX} bytes; try strace without -s and -v"),
             Wrong::NoPath { descriptor } => {
                 write!(f, "descriptor {descriptor} has no path beside it; record it again with strace -y")
@@ -102,12 +106,12 @@ impl fmt::Display for Mistake {
             }
             Wrong::Access(refused) => refused.fmt(f),
             Wrong::Empty { mappings: 0 } => {
-                f.write_str("no read of a file is in the log; record with strace -f -y -e trace=%desc,%process")
+                write!(f, "no read of a file is in the log; record with {RECORD_WITH}")
             }
             Wrong::NoOffset { reads } => write!(
                 f,
                 "of none of the {reads} reads of files does the log say where: each is at the position of a descriptor whose \
-                 opening is not in it; record it from there on, as with strace -f -y -e trace=%desc,%process sh -c 'COMMAND < FILE'"
+                 opening is not in it; record it from there on, as with {RECORD_WITH} sh -c 'COMMAND < FILE'"
             ),
             Wrong::Empty { mappings } => write!(
                 f,
