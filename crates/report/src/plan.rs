@@ -93,7 +93,7 @@ fn writes(plan: &PlannedRun) -> String {
     let writes = |it: &PlannedCondition| it.condition.workload.writes() && measured(it).next().is_some();
     let rewritten = match plan.round_bytes {
         0 if plan.conditions.iter().any(writes) => {
-            format!(". Passes append to it in {rounds} as many blocks as trials find, and in these trials")
+            format!(". Passes write to it in {rounds} as many blocks as trials find, and in these trials")
         }
         0 => String::new(),
         bytes => format!(

@@ -603,6 +603,7 @@ state = ["cold", "cached"]
         }
         assert_eq!(with_own("state = \"cold\"", &scan("[\"cached\", \"mapped\"]", "fill = \"random\"")), Ok(()));
         assert_eq!(with_own("state = \"cached\"", &scan("\"cold\"", "threads = 2")), Ok(()));
+        assert_eq!(with_own("state = \"cached\"", &scan("\"cached\"", "fill = \"found\"")), Ok(()));
     }
 
     #[test]
@@ -616,6 +617,10 @@ state = ["cold", "cached"]
         };
         assert_eq!(of("\"append\""), Err("layout".into()));
         assert_eq!(of("[\"append\", \"overwrite\"]"), Ok(()));
+        // The layout is of the condition, whatever an arm does in it.
+        let own = "title = \"t\"\n[arms]\nother = { method = \"pwrite\", own = { workload = \"overwrite\" } }\n[[compare]]\narms \
+                   = [\"pwrite\", \"other\"]\nworkload = \"append\"\nblock = 4096\nstate = \"cold\"\nlayout = \"sparse\"\n";
+        assert_eq!(Experiment::parse("my", own).unwrap_err().key.as_deref(), Some("layout"));
     }
 
     #[test]

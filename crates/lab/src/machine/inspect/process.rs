@@ -89,7 +89,7 @@ pub fn process(
         Some(ended) => ended,
         None => anyhow!(
             "cannot read the mappings of process {pid} ({}): {error}; root can, and its owner unless it is setuid or not \
-             dumpable (prctl(2)), and neither where a container lacks CAP_SYS_PTRACE",
+             dumpable (prctl(2)); root of a container without CAP_SYS_PTRACE its own alone",
             view.command
         ),
     })?;
