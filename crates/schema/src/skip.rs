@@ -135,7 +135,7 @@ impl fmt::Display for Skip {
                 write!(f, "runtime {runtime} cannot replay a trace; the native methods can")
             }
             Skip::SlowerReplay { times } => {
-                write!(f, "its first pass took {times:.1} times as long as that of what the command did")
+                write!(f, "a pass of it takes {times:.1} times as long as that of what the command did")
             }
             Skip::Untried => f.write_str("the budget was spent before its first pass"),
             Skip::EmptyRange { offset_bytes, file_bytes } if offset_bytes >= file_bytes => {

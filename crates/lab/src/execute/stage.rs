@@ -65,8 +65,10 @@ const LIMITED_PASSES: f64 = 4.0;
 const TRIAL_GROWTH: u64 = 8;
 const LONGEST_TRIAL: u32 = 64;
 const SHORT_PASS: u32 = 16;
-/// A replay that takes so many times as long as the recorded one needs no second pass to be none to advise.
+/// A replay that takes so many times as long as the recorded one needs no second pass to be none to advise; one of which that is
+/// expected by its first accesses, no pass at all.
 const HOPELESS: f64 = 3.0;
+const EXPECTED_HOPELESS: f64 = 4.0;
 /// How far a stage may exceed its time for the fewest rounds that can decide anything.
 const OVERTIME: f64 = 1.3;
 
@@ -100,6 +102,23 @@ fn may_touch(ranges: impl Iterator<Item = (Given, Span)>) -> u64 {
 struct Moving {
     offset: u64,
     end: u64,
+}
+
+/// A pass of a replay, or what one is expected to take.
+struct Replayed {
+    cell: usize,
+    ns: f64,
+    is_whole: bool,
+}
+
+/// Those that are hopeless, and how many times as long as what was recorded they take.
+fn slower_replays(cells: &[Cell], passes: &[Replayed]) -> Vec<(usize, f64)> {
+    let replays = || passes.iter().filter(|it| !cells[it.cell].arm.is_command());
+    let Some(recorded) = replays().find(|it| cells[it.cell].baseline) else { return Vec::new() };
+    let times = |it: &Replayed| it.ns / recorded.ns;
+    let most = |it: &Replayed| if it.is_whole && recorded.is_whole { HOPELESS } else { EXPECTED_HOPELESS };
+    let is_slow = |it: &&Replayed| !cells[it.cell].baseline && !cells[it.cell].control && times(it) > most(it);
+    replays().filter(is_slow).map(|it| (it.cell, times(it))).collect()
 }
 
 impl Bench<'_> {
@@ -516,6 +535,9 @@ impl Bench<'_> {
         let elapsed_ns = pass.done.phases.total_ns() as f64;
         let cpu_ns = pass.done.usage.user_ns as f64 + pass.done.usage.system_ns as f64;
         let (ops, looked_at) = (pass.done.tally.ops, pass.done.tally.bytes);
+        // Populating a mapping brings in and maps all of the range, however few accesses there are.
+        let populates = arm.fills_page_table() && !whole.workload.is_ascending();
+        let brought_bytes = if populates { whole.range.bytes as f64 } else { device.unwrap_or(0.0) };
         let bytes = looked_at.saturating_mul(100) / u64::from(whole.consumed_percent.max(1));
         let waits = whole.state.waits_for_device() || arm.is_direct();
         Ok(Trial {
@@ -523,10 +545,15 @@ impl Bench<'_> {
             ops,
             worth_ops: sizing::worth_ops(&whole, ops, bytes, waits, self.window()),
             elapsed_ns,
-            found_ns: sizing::found_ns(whole.block_bytes, ops, cpu_ns, device.unwrap_or(0.0)),
-            whole_range_ns: device.map_or(f64::INFINITY, |it| elapsed_ns * whole.range.bytes as f64 / it),
+            found_ns: sizing::found_ns(whole.block_bytes, ops, cpu_ns, brought_bytes),
+            whole_range_ns: match (populates, device) {
+                (true, _) => elapsed_ns,
+                (false, Some(device)) => elapsed_ns * whole.range.bytes as f64 / device,
+                (false, None) => f64::INFINITY,
+            },
             overhead_ns: pass.overhead_ns,
             around_op_ns: 0.0,
+            waits,
             doubled: matches!(state::hold(under.state), Hold::Open | Hold::Warm | Hold::Locked),
             cpu_ns,
         })
@@ -620,17 +647,33 @@ impl Bench<'_> {
     /// Of the replays of what a command did, those that take several times as long leave their time to the others: no advice
     /// comes of them. Beside switches of the command's own each is kept, for what it predicts.
     fn leave_hopeless(&mut self, trials: &[Trial]) {
+        let of_trial = |it: &Trial| {
+            let ops = self.condition_of(it.cell).ops;
+            let is_whole = it.ops == ops;
+            let counts = is_whole || it.is_alike(ops) || self.record.cells[it.cell].baseline;
+            counts.then(|| Replayed { cell: it.cell, ns: it.work_ns(ops as f64), is_whole })
+        };
+        self.leave_slower_replays(&trials.iter().filter_map(of_trial).collect::<Vec<_>>());
+    }
+
+    /// As `leave_hopeless`, by the passes of the first round.
+    fn leave_hopeless_since(&mut self, conditions: &[usize]) {
+        for &condition in conditions {
+            let of_condition = |it: &&Sample| self.record.cells[it.cell].condition == condition;
+            let samples = self.record.samples.iter().filter(of_condition);
+            let pass = |it: &Sample| Some(Replayed { cell: it.cell, ns: took(it)? as f64, is_whole: true });
+            self.leave_slower_replays(&samples.filter_map(pass).collect::<Vec<_>>());
+        }
+    }
+
+    /// Of one condition.
+    fn leave_slower_replays(&mut self, passes: &[Replayed]) {
         let cells = &self.record.cells;
-        let is_switch = |it: &schema::record::Cell| it.arm.is_command() && !it.baseline && !it.control;
+        let is_switch = |it: &Cell| it.arm.is_command() && !it.baseline && !it.control;
         if self.record.advised.is_none() || cells.iter().any(is_switch) {
             return;
         }
-        let is_whole = |it: &&Trial| it.ops == self.condition_of(it.cell).ops && !cells[it.cell].arm.is_command();
-        let whole: Vec<&Trial> = trials.iter().filter(is_whole).collect();
-        let Some(recorded) = whole.iter().find(|it| cells[it.cell].baseline) else { return };
-        let slow = |it: &&&Trial| it.elapsed_ns > HOPELESS * recorded.elapsed_ns;
-        let slow: Vec<(usize, f64)> =
-            whole.iter().filter(slow).map(|it| (it.cell, it.elapsed_ns / recorded.elapsed_ns)).collect();
+        let slow = slower_replays(cells, passes);
         for (cell, times) in slow {
             self.record.cells[cell].leave_out(Skip::SlowerReplay { times });
         }
@@ -644,6 +687,13 @@ impl Bench<'_> {
     }
 
     fn rounds(&mut self, slot: &Slot, hooks: &mut Hooks) {
+        let mut too_long = BTreeSet::new();
+        self.rounds_without(&mut too_long, slot, hooks);
+        self.end_rounds(&too_long.into_iter().collect::<Vec<_>>(), RoundsEnd::Budget);
+    }
+
+    /// As `rounds`; `too_long` are the cells of which a pass would have exceeded what was left.
+    fn rounds_without(&mut self, too_long: &mut BTreeSet<usize>, slot: &Slot, hooks: &mut Hooks) {
         let mut active: Vec<usize> = slot
             .conditions
             .iter()
@@ -663,9 +713,14 @@ impl Bench<'_> {
                 if self.is_interrupted() {
                     return;
                 }
-                // A pass that would exceed what is left is not begun.
+                // A pass that would exceed what is left is not begun. One arm that takes long leaves the time to the others.
                 let is_too_long = self.times.expected.get(&cell).is_some_and(|&it| it > self.clock.left());
                 if self.clock.binds && (is_too_long || self.clock.is_over()) {
+                    let is_needed = self.baseline_of(self.record.cells[cell].condition).contains(&cell);
+                    if self.settings.rounds.is_none() && !is_needed && !self.clock.is_over() {
+                        too_long.insert(cell);
+                        continue;
+                    }
                     self.cut_short(slot, round, &active);
                     self.end_rounds(&active, RoundsEnd::Budget);
                     return;
@@ -676,6 +731,14 @@ impl Bench<'_> {
                 self.show(format!("{arm}, {label}, round {}{of}", round + 1), hooks);
                 let moving = slot.moving.get(&self.record.cells[cell].condition).copied();
                 self.sample(cell, round, moving);
+            }
+            if round == 0 {
+                self.leave_hopeless_since(&slot.conditions);
+            }
+            active.retain(|it| !too_long.contains(it) && self.record.cells[*it].skipped.is_none());
+            active = self.with_others(active);
+            if active.is_empty() {
+                return;
             }
             if slot.stage != Stage::Writing {
                 let (budget, fill) = (self.settings.budget, slot.stage.fill());
@@ -700,6 +763,17 @@ impl Bench<'_> {
             }
         }
         self.end_rounds(&active, if self.settings.rounds.is_some() { RoundsEnd::Asked } else { RoundsEnd::Most });
+    }
+
+    /// Without the baselines that are compared with nothing any more. A command's are also held against its replays.
+    fn with_others(&self, active: Vec<usize>) -> Vec<usize> {
+        let condition = |cell: usize| self.record.cells[cell].condition;
+        let is_compared = |cell: &usize| !self.baseline_of(condition(*cell)).contains(cell);
+        let begun =
+            |of: usize| self.cells_of(of).iter().any(|it| is_compared(it) && self.record.cells[*it].skipped.is_none());
+        let has_other = |of: usize| active.iter().any(|it| condition(*it) == of && is_compared(it));
+        let is_advised = self.record.advised.is_some();
+        active.iter().copied().filter(|&it| is_advised || !begun(condition(it)) || has_other(condition(it))).collect()
     }
 
     /// The cells of a round: every condition's in an order drawn anew, and one of each condition before the next of any. So
@@ -849,5 +923,29 @@ mod tests {
         let ranges = [(Given::Nothing, range(64)), (Given::Range, range(4096)), (Given::Ops, range(1024))];
         assert_eq!(may_touch(ranges.into_iter()), 64 << 20);
         assert_eq!(may_touch(ranges.into_iter().skip(1)), 0, "none of them moves");
+    }
+
+    #[test]
+    fn a_replay_is_hopeless_by_a_pass_at_three_times_the_recorded_one_and_by_its_first_accesses_at_four() {
+        let cell = |arm: &str, baseline: bool, control: bool| Cell {
+            arm: arm.parse().unwrap(),
+            condition: 0,
+            own_condition: None,
+            baseline,
+            control,
+            skipped: None,
+        };
+        let cells = [cell("mmap", true, false), cell("mmap", false, true), cell("direct", false, false)];
+        let of = |cell: usize, ns: f64, is_whole: bool| Replayed { cell, ns, is_whole };
+        let slow = |is_whole: bool, recorded_is_whole: bool, ns: f64| {
+            slower_replays(&cells, &[of(2, ns, is_whole), of(1, 9e9, true), of(0, 1e6, recorded_is_whole)])
+        };
+        assert_eq!(slow(true, true, 3.1e6), [(2, 3.1)]);
+        assert_eq!(slow(true, true, 2.9e6), []);
+        for (is_whole, recorded_is_whole) in [(false, true), (true, false)] {
+            assert_eq!(slow(is_whole, recorded_is_whole, 3.9e6), []);
+            assert_eq!(slow(is_whole, recorded_is_whole, 4.1e6), [(2, 4.1)]);
+        }
+        assert_eq!(slower_replays(&cells, &[of(2, 9e9, true)]), [], "nothing to hold it against");
     }
 }

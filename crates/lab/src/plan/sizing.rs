@@ -41,6 +41,8 @@ pub struct Trial {
     pub around_op_ns: f64,
     /// The work is done once more before the clock starts (states that hold the file).
     pub doubled: bool,
+    /// For the device, or may have to.
+    pub waits: bool,
     /// User and system time together.
     pub cpu_ns: f64,
     /// What the device takes for all of the range, where pages that it has brought in stay: other random reads find them.
@@ -49,6 +51,9 @@ pub struct Trial {
     /// More than a read takes of pages that are there, what looks at its bytes included.
     pub found_ns: f64,
 }
+
+/// Of what all accesses take, if each takes as long as those of a trial: what the device takes for all that they bring in.
+const ALIKE: f64 = 0.8;
 
 /// More than a random read takes of a page in the page cache.
 const FOUND_NS: f64 = 5000.0;
@@ -90,8 +95,17 @@ impl Trial {
 
     /// As `pass_time`, in nanoseconds.
     fn pass_ns(&self, ops: f64) -> f64 {
-        let work_ns = (ops * self.ns_per_op()).min(self.whole_range_ns + ops * self.found_ns);
-        self.around_ns(ops) + work_ns * if self.doubled { 2.0 } else { 1.0 }
+        self.around_ns(ops) + self.work_ns(ops) * if self.doubled { 2.0 } else { 1.0 }
+    }
+
+    /// Each of its accesses waits for the device, and brings in nothing that others find: those of a pass take as long as these.
+    pub fn is_alike(&self, ops: u64) -> bool {
+        self.waits && self.whole_range_ns >= ALIKE * ops as f64 * self.ns_per_op()
+    }
+
+    /// Expected time of the timed part, in nanoseconds.
+    pub fn work_ns(&self, ops: f64) -> f64 {
+        (ops * self.ns_per_op()).min(self.whole_range_ns + ops * self.found_ns)
     }
 
     /// Of `pass_ns`, what is no work.
@@ -375,6 +389,7 @@ mod tests {
             overhead_ns: 3e6,
             around_op_ns: 0.0,
             doubled: false,
+            waits: false,
             cpu_ns: 0.0,
             whole_range_ns: f64::INFINITY,
             found_ns: FOUND_NS,
@@ -488,6 +503,15 @@ mod tests {
         let sizing = size(&condition, &[tried.clone(), tried], share_ns, &[0], WINDOW, None);
         assert_eq!(sizing.too_slow, []);
         assert!(sizing.ops < 1 << 17 && sizing.round_ns * f64::from(ROUNDS_WANTED) <= share_ns * 1.01, "{sizing:?}");
+    }
+
+    #[test]
+    fn accesses_are_alike_where_each_waits_and_brings_in_nothing_for_others() {
+        let of = |waits: bool, whole_range_ns: f64| Trial { waits, whole_range_ns, ..trial(0, 80e3) };
+        assert!(of(true, f64::INFINITY).is_alike(10_000) && of(true, 80e3 * 10_000.0).is_alike(10_000));
+        assert!(of(true, 80e3 * 50_000.0).is_alike(10_000), "of a part of the file");
+        assert!(!of(true, 80e3 * 100.0).is_alike(10_000), "a window for each");
+        assert!(!of(false, f64::INFINITY).is_alike(10_000), "in memory the first ones fill the processor's caches");
     }
 
     #[test]

@@ -328,6 +328,11 @@ pub(crate) fn read_ahead_of(path: &Path) -> Result<u64, String> {
     sys::read_ahead::bytes(&file_system, disk(&file_system).ok().as_ref()).map_err(|error| error.to_string())
 }
 
+/// The same; where the file system does not show it, the largest of any here.
+pub fn window_of(path: &Path) -> u64 {
+    read_ahead_of(path).unwrap_or_else(|_| sys::read_ahead::largest())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -69,7 +69,7 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             size(*bytes)
         ),
         AdviceReason::AllSlower { times: least } => {
-            format!("the first pass of every other method took at least {} as long", times(*least))
+            format!("a pass of every other method takes at least {} as long", times(*least))
         }
         AdviceReason::BestGains { most, .. } if *most <= 1.0 => {
             "no method is faster that takes the accesses one by one".into()
@@ -358,8 +358,10 @@ const ABOUT_ALL: f64 = 0.9;
 
 fn from_start(of: &Advice) -> String {
     let Some(program) = of.program_ns else {
+        let is_of_few = of.because.iter().any(|it| matches!(it, AdviceReason::TooFewRounds { .. }));
         return match of.io_ns {
             Some(io) => format!("a replay of its accesses takes {}", number::duration_glued(io.median)),
+            None if is_of_few => "too little was measured".into(),
             None => "nothing was measured".into(),
         };
     };
