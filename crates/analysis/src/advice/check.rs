@@ -17,6 +17,7 @@ use crate::{
     gains::Series,
     measured::{Cell, Run},
     stats::{self, SortedValues},
+    verdict::LEAST_PAIRS,
 };
 
 /// By how much the replay may be off, as a share of what the program is checked by.
@@ -34,6 +35,8 @@ pub(super) struct Checked {
     ratio: Option<Estimate>,
     /// What the counting of ticks may get wrong, or what turns no gain, in the unit of both.
     doubt: f64,
+    /// Too few passes for an interval, where none is by rounds.
+    is_of_few: bool,
 }
 
 /// Times of the program and of its replay in one state.
@@ -48,6 +51,7 @@ impl Checked {
             both,
             ratio,
             doubt: hardly,
+            is_of_few: false,
         };
         let middles = |times: Times| Some([times[0].middle()?.median, times[1].middle()?.median]);
         let Some(([program, replay], usual)) = middles(cold).zip(cached.and_then(middles)) else {
@@ -77,13 +81,15 @@ impl Checked {
         let [program, replay] = least;
         let both = program.middle().zip(replay.middle()).ok_or(Unchecked::NoReading);
         let both = both.map(|(program, replay)| [program.median, replay.median]);
-        let by_time = Checked { by: CheckedBy::Time, both, ratio: replay.over(program), doubt: 0.0 };
+        let ratio = replay.over(program);
+        let by_time = Checked { by: CheckedBy::Time, both, ratio, doubt: 0.0, is_of_few: false };
         let takes_longer = by_time.off().is_some_and(|it| it > MOST);
         if takes_longer { by_time } else { Checked::by_counts(run, cells) }
     }
 
     /// `least`: the replay that looks at the least.
     fn by_counts(run: &Run, [program, replay, least]: [&Cell; 3]) -> Checked {
+        let is_of_few = [program, replay].iter().any(|it| it.passes.len() < LEAST_PAIRS as usize);
         let is_undivided = [program, replay].iter().any(|it| it.why_undivided().is_some());
         let by = match replay.arm().maps() {
             true => CheckedBy::Faults,
@@ -109,7 +115,7 @@ impl Checked {
             Some([program, _]) if doubt >= program => Err(Unchecked::TooCoarse),
             both => both.ok_or(Unchecked::NoReading),
         };
-        Checked { by, both, ratio: None, doubt }
+        Checked { by, both, ratio: None, doubt, is_of_few }
     }
 
     /// From a start from which the device is waited for. `cached`: as usual in memory. `waits`: of one thread, from either start.
@@ -155,9 +161,10 @@ impl Checked {
     pub(super) fn is_open(&self) -> bool {
         let is_near = |it: f64| (it - 1.0).abs() <= MOST;
         let shown = self.both.as_ref().map_or(f64::NAN, |it| it[1] / it[0]);
-        self.ratio.is_some_and(|it| {
+        let by_rounds = self.ratio.is_some_and(|it| {
             (it.ci_low <= 1.0 + MOST && it.ci_high >= 1.0 - MOST) || is_near(it.median) != is_near(shown)
-        })
+        });
+        by_rounds || self.is_of_few
     }
 
     pub(super) fn passed(&self) -> bool {
@@ -270,8 +277,13 @@ mod tests {
 
     #[test]
     fn counts_show_only_that_the_replay_claims_no_more_than_the_program_has() {
-        let counts =
-            |replay: f64| Checked { by: CheckedBy::Faults, both: Ok([100.0, replay]), ratio: None, doubt: 0.0 };
+        let counts = |replay: f64| Checked {
+            by: CheckedBy::Faults,
+            both: Ok([100.0, replay]),
+            ratio: None,
+            doubt: 0.0,
+            is_of_few: false,
+        };
         assert!(counts(10.0).passed() && counts(114.0).passed() && !counts(116.0).passed());
     }
 }

@@ -414,8 +414,8 @@ fn without_gain(
         if let Some(times) = least_of_slower(found) {
             return no_difference(advice, AdviceReason::AllSlower { times });
         }
-        let no_pass = || (AdviceReason::NotMeasured { reason: Reason::NoPass }, found.more_rounds());
-        let (because, settles) = uncompared(found, &|_| true).unwrap_or_else(no_pass);
+        let none = || (few_rounds(found), found.more_rounds());
+        let (because, settles) = uncompared(found, &|_| true).unwrap_or_else(none);
         return open(because, settles);
     };
     if let Some(few) = all.iter().map(|it| it.gains.rounds).min().filter(|&it| it < LEAST_PAIRS) {
@@ -450,7 +450,8 @@ fn without_gain(
         let (arm, predicted) = (most.arm.name.clone(), most.least.median);
         return open(AdviceReason::SwitchOpen { arm, predicted, ci_low, ci_high }, found.more_rounds());
     }
-    match most.elsewhere {
+    // Where even the view with the least gain speaks for it, rounds are missing.
+    match most.elsewhere && most.least.median < WORTH {
         true => open(AdviceReason::DependsOnUse { arm: most.arm.name.clone() }, Settles::Switch),
         false if ci_low > 1.0 && ci_low <= 1.0 + found.noise => {
             let (arm, times) = (most.arm.name.clone(), 1.0 + found.noise);
@@ -474,6 +475,16 @@ fn uncompared(found: &Found, is_meant: &dyn Fn(&Arm) -> bool) -> Option<Open> {
         without.or_else(|| Some((AdviceReason::NotComparable { reason: unlike?.1.clone() }, Settles::Reason)))
     };
     found.views.iter().find_map(of_view)
+}
+
+/// So few rounds that nothing has an interval.
+fn few_rounds(found: &Found) -> AdviceReason {
+    let program = found.program.as_ref().map(|it| it.now.passes.len());
+    let replays = found.view().arms.iter().map(|it| it.passes.len()).filter(|it| *it > 0);
+    match replays.chain(program).min() {
+        None | Some(0) => AdviceReason::NotMeasured { reason: Reason::NoPass },
+        Some(few) => AdviceReason::TooFewRounds { rounds: few as u32, least: LEAST_PAIRS },
+    }
 }
 
 /// Where all other arms were left out because their first passes were several times slower: how many times at least.
@@ -589,9 +600,10 @@ fn mapped_again(found: &Found) -> Option<AdviceReason> {
 }
 
 /// sendfile(2) and its like copy nothing to the program, and what takes their place has to be written: a program that sent a cached
-/// file took 1.5 times as long through a mapping, whose replay gained 1.9 times.
+/// file took 1.5 times as long through a mapping, whose replay gained 1.9 times. Of a program that reaches its file by calls: what
+/// one hands on beside its mapping is no share of what it reaches.
 fn handed_on(found: &Found) -> Option<AdviceReason> {
-    let seen = found.seen(found.program.as_ref()?.now)?;
+    let seen = found.seen(found.program.as_ref()?.now).filter(|it| mechanism::ways(it).calls)?;
     let share = seen.handed_on_bytes() as f64 / seen.read_bytes().max(1) as f64;
     (share > HANDED_ON).then_some(AdviceReason::HandedOn { share })
 }

@@ -239,15 +239,17 @@ impl<'r, 'a> Found<'r, 'a> {
         }
     }
 
-    /// As `reading_at_most`, with what calls take of user time: it is a part of the program's. Nothing where it is not known how the
-    /// replay's divides.
+    /// As `reading_at_most`, with what calls take of user time: it is a part of the program's. Where it is not known how the replay's
+    /// time divides, all of it may be.
     fn file_at_most(&self, commands: &[CommandFinding]) -> Option<f64> {
-        let replay = self.least().recorded;
-        let user = match replay.why_undivided() {
-            None => replay.reading("user_ns", SortedValues::mean).value().copied()?,
-            Some(_) => return None,
+        let (replay, share) = (self.least().recorded, self.replayed_share()?);
+        let of_calls = match replay.why_undivided() {
+            None => {
+                let user = replay.reading("user_ns", SortedValues::mean).value().copied()?;
+                user / replay.cpu_ns().filter(|it| *it > 0.0)? * share.median
+            }
+            Some(_) => share.ci_high,
         };
-        let of_calls = user / replay.cpu_ns().filter(|it| *it > 0.0)? * self.replayed_share()?.median;
         Some((self.reading_at_most(commands)? + of_calls).min(1.0))
     }
 

@@ -433,6 +433,14 @@ fn what_the_kernel_hands_to_another_descriptor_is_not_what_a_replay_reads() {
     assert!(matches!(of(90).because[..], [AdviceReason::HandedOn { share }] if (share - 0.9).abs() < 0.01));
     let few = of(1).because;
     assert!(few.iter().all(|it| !matches!(it, AdviceReason::HandedOn { .. })), "{few:?}");
+    // Beside a mapping of all that is reached it sends a header.
+    let plan = mapped_points();
+    let mut lab = plan.lab();
+    let mut access = maps();
+    access.count_call("sendfile", 4096, 4096, false);
+    lab.record.observations[0].seen = Reading::Value(observation(access));
+    let because = |of: Vec<Advice>| of.into_iter().map(|it| it.because).collect::<Vec<_>>();
+    assert_eq!(because(lab.analyze().advice), because(plan.lab().analyze().advice));
 }
 
 #[test]
@@ -1075,6 +1083,37 @@ fn where_it_depends_on_how_much_is_looked_at_only_the_programs_own_switch_tells(
 }
 
 #[test]
+fn where_both_ways_of_looking_gain_and_one_has_a_wide_interval_rounds_are_missing() {
+    let plan = Plan {
+        replays: vec![("pread", [29.0, 6.2]), ("mmap", [77.0, 3.0])],
+        touched: Some(vec![("pread", [29.0, 6.0]), ("mmap", [77.0, 0.6])]),
+        ..cached_points()
+    };
+    let mut record = plan.lab().record;
+    let is_of = |it: &record::Cell| {
+        let under = &record.conditions[it.condition];
+        it.arm.name == "native/mmap" && (under.state, under.consume) == (State::Cached, Consume::Sum)
+    };
+    let slow = record.cells.iter().position(is_of).unwrap();
+    for sample in record.samples.iter_mut().filter(|it| it.cell == slow && it.round % 3 == 0) {
+        let Outcome::Ok { phases, .. } = &mut sample.outcome else { panic!("{sample:?}") };
+        phases.work_ns *= 4;
+    }
+    let cached = analysis::analyze(&record).advice[1].clone();
+    assert_eq!(cached.verdict, AdviceVerdict::Unknown);
+    assert!(matches!(cached.because[..], [AdviceReason::Open { .. }]), "{:?}", cached.because);
+    assert_ne!(cached.settles, Some(Settles::Switch));
+}
+
+#[test]
+fn one_round_is_said_to_be_too_few_and_not_none() {
+    let advice = Plan { rounds: 1, states: vec![State::Cached], ..cached_points() }.findings().advice;
+    for advice in &advice[1..] {
+        assert_eq!(advice.because, [AdviceReason::TooFewRounds { rounds: 1, least: 5 }]);
+    }
+}
+
+#[test]
 fn rounds_go_on_until_the_gain_of_the_program_is_known() {
     let mut record = mapped_points().lab().record;
     let find = |record: &Record, is: &dyn Fn(&record::Cell) -> bool| {
@@ -1142,9 +1181,17 @@ fn where_all_others_were_left_out_as_slower_nothing_gains() {
     for (cell, times) in others.into_iter().zip([7.0, 3.5].into_iter().cycle()) {
         record.cells[cell].skipped = Some(Skip::SlowerReplay { times });
     }
-    let cold = analysis::analyze(&record).advice[0].clone();
-    assert_eq!(cold.verdict, AdviceVerdict::NoDifference, "{:?}", cold.because);
-    assert!(matches!(cold.because[..], [AdviceReason::AllSlower { times }] if times >= 3.5), "{:?}", cold.because);
+    let is_known = |record: &Record| {
+        let cold = analysis::analyze(record).advice[0].clone();
+        assert_eq!(cold.verdict, AdviceVerdict::NoDifference, "{:?}", cold.because);
+        assert!(matches!(cold.because[..], [AdviceReason::AllSlower { times }] if times >= 3.5), "{:?}", cold.because);
+    };
+    is_known(&record);
+    // By a pass of the first round.
+    let of_first = |it: &record::Sample| record.cells[it.cell].skipped.is_none() || it.round == 0;
+    let all = mapped_points().lab().record.samples;
+    record.samples = all.into_iter().filter(of_first).collect();
+    is_known(&record);
 }
 
 #[test]
@@ -1165,6 +1212,37 @@ fn passes_too_short_for_ticks_are_checked_by_all_of_their_processor_time() {
     assert_eq!(by([4.0, 3.0]), (CheckedBy::CpuTime, true));
     assert_eq!(by([3.0, 6.0]), (CheckedBy::CpuTime, false));
     assert_eq!(by([90.0, 60.0]).0, CheckedBy::SystemTime);
+}
+
+#[test]
+fn a_check_by_counts_of_few_passes_that_fails_asks_for_more_of_them() {
+    let settles = |rounds: u32| {
+        let plan = Plan { system: [40.0, 60.0], rounds, ..cached_points() };
+        let findings = plan.findings();
+        assert!(!findings.advice_self_check[1].passed, "{:?}", findings.advice_self_check[1]);
+        findings.advice[1].settles
+    };
+    assert_eq!(settles(3), Some(Settles::LargerBudget));
+    assert_eq!(settles(10), Some(Settles::Switch));
+}
+
+#[test]
+fn what_is_left_by_the_programs_user_time_bounds_its_file_however_short_the_replay_is() {
+    let mut record = cached_points().lab().record;
+    record.environment.tick_ns = Reading::Value(4_000_000);
+    for sample in &mut record.samples {
+        let is_command = record.cells[sample.cell].arm.is_command();
+        let [user, system] = if is_command { [100.0, 60.0] } else { [1.0, 1.0] };
+        if let (true, Outcome::Ok { phases, .. }) = (is_command, &mut sample.outcome) {
+            phases.work_ns = 165 * MS as u64;
+        }
+        sample.readings.insert("user_ns".into(), Reading::Value(user * MS));
+        sample.readings.insert("system_ns".into(), Reading::Value(system * MS));
+    }
+    let cached = analysis::analyze(&record).advice[1].clone();
+    let most = 1.0 - 1.0 / cached.faster_at_most.unwrap();
+    // Of two processors, because its threads were not seen.
+    assert!((0.6..0.8).contains(&most), "{most}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ use schema::{
     distinct,
     experiment::TraceAsked,
     observation::{Access, Means},
-    record::Outcome,
+    record::{Outcome, Sample},
     trace::{Exact, FileSummary, Summary, Traced, TracedFile},
 };
 use sys::follow::MAPPING_BYTES_MIN;
@@ -596,9 +596,12 @@ fn replay(known: &Known, state: State, fills: &[Fill], consumes: &[Consume], is_
     let group = known.advised.group.as_ref();
     // The first fault of a file brings all of it in.
     let is_small = group.is_some_and(|it| it.median_bytes < SMALL_FILE_BYTES);
-    // Cold, passes are slow, and what brings in more than is touched cannot be the answer; nor, cached, can the device.
+    // Cold, passes are slow, and what brings in more than others cannot be the answer; nor, cached, can the device.
+    let window = known.files.first().map_or(0, |it| lab::target::window_of(it));
+    let brought_in = touched * (window / pattern.page_bytes.max(1)).max(1) as f64;
     let in_vain = |arm: &str| match (state.waits_for_device(), arm) {
-        (true, "mmap+populate-read") => is_small || touched < Pattern::LITTLE,
+        // Where each fault brings in what is around it, a mapping without advice brings in all of the file too.
+        (true, "mmap+populate-read") => is_small || brought_in < Pattern::LITTLE,
         (true, arm) if arm.ends_with("+sequential") => order < Pattern::ANYWHERE,
         (true, arm) if arm.ends_with("+random") => order > Pattern::IN_ORDER && touched > Pattern::LITTLE,
         (false, ALIGNED_ARM) => true,
@@ -647,21 +650,60 @@ fn hinted(known: &Known, state: State, is_switched: bool) -> Vec<String> {
 fn outcome(measured: &RunResult) -> Exit {
     let advice = &measured.findings.advice;
     let is_lost = |it: &AdviceReason| matches!(it, AdviceReason::NotMeasured { .. });
-    // A start that cannot be had, or that there was no time for, is no failure.
-    let Record { cells, samples, .. } = &measured.record;
-    let has_failed = cells.iter().any(|it| matches!(it.skipped, Some(Skip::Failed(_))))
-        || samples.iter().any(|it| !matches!(it.outcome, Outcome::Ok { .. }));
     match measured.outcome() {
-        Exit::NothingDecided if has_failed && advice.iter().all(|it| it.because.iter().any(is_lost)) => {
+        Exit::NothingDecided
+            if has_failed(&measured.record) && advice.iter().all(|it| it.because.iter().any(is_lost)) =>
+        {
             Exit::EveryPassFailed
         }
         other => other,
     }
 }
 
+/// Whether something could not be made. A start that cannot be had, a pass whose state did not hold, or one that there was no time
+/// for, is no failure.
+fn has_failed(record: &Record) -> bool {
+    let samples = || record.samples.iter();
+    let counts = |it: &&Sample| matches!(it.outcome, Outcome::Ok { .. });
+    let has_passed = |cell: usize| samples().filter(counts).any(|it| it.cell == cell);
+    record.cells.iter().any(|it| matches!(it.skipped, Some(Skip::Failed(_))))
+        || samples().any(|it| matches!(it.outcome, Outcome::Failed { .. }) && !has_passed(it.cell))
+        || !samples().any(|it| counts(&it))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pass_whose_state_did_not_hold_is_no_failure_beside_others() {
+        let mut planted = planted::Planting::default().plant().record;
+        let made = planted.samples.iter().find(|it| matches!(it.outcome, Outcome::Ok { .. })).unwrap().outcome.clone();
+        planted.samples.iter_mut().for_each(|it| it.outcome = made.clone());
+        let with = |change: &dyn Fn(&mut Sample)| {
+            let mut record = planted.clone();
+            record.cells.iter_mut().for_each(|it| it.skipped = None);
+            record.samples.iter_mut().for_each(change);
+            has_failed(&record)
+        };
+        let invalid = || Outcome::Invalid { reason: "23 pages left the page cache".to_string().into() };
+        let failed = || Outcome::Failed { reason: "no".into() };
+        let of_first = |it: &Sample| it.cell == planted.samples[0].cell;
+        assert!(!with(&|_| {}));
+        assert!(!with(&|it| if of_first(it) {
+            it.outcome = invalid()
+        }));
+        assert!(with(&|it| it.outcome = invalid()), "nothing counts");
+        assert!(with(&|it| if of_first(it) {
+            it.outcome = failed()
+        }));
+        assert!(
+            !with(&|it| if of_first(it) && it.round > 0 {
+                it.outcome = failed()
+            }),
+            "one of its passes was made"
+        );
+    }
 
     #[test]
     fn a_file_that_is_written_right_after_a_moment_is_seen_to_have_changed() {
