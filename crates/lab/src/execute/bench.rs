@@ -66,6 +66,8 @@ pub(super) struct Draw {
 pub(super) struct Times {
     /// Of one pass of a cell, all in all, as the last one showed.
     pub(super) expected: BTreeMap<usize, Duration>,
+    /// Of the device's ceiling, which is measured again later.
+    pub(super) ceiling: Duration,
     /// For the timeline.
     pub(super) passings: Vec<Passing>,
 }

@@ -130,7 +130,9 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         Some((per_second, sampler.ok()?))
     });
     bench.show("the device's ceiling".into(), hooks);
+    let began = Instant::now();
     bench.record.ceiling = ceiling::measure(&mut bench);
+    bench.times.ceiling = began.elapsed();
 
     let device = bench.record.ceiling.value().map(|it| it.bytes_per_s);
     let range_limit = plan::range_limit(experiment, &bench.record.environment, device, settings.budget);
@@ -170,7 +172,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         // The host behind a guest, or the device's own cache, may answer faster the second time; the larger one is a
         // ceiling.
         let visited = bench.measured_conditions().iter().any(|it| Stage::of(it) == Stage::Cold);
-        if stage == Stage::Cold && visited && !bench.is_interrupted() {
+        if stage == Stage::Cold && visited && !bench.is_interrupted() && bench.clock.left() >= bench.times.ceiling {
             bench.record.ceiling = ceiling::larger(bench.record.ceiling.clone(), ceiling::measure(&mut bench));
         }
     }

@@ -244,7 +244,12 @@ impl Bench<'_> {
         let needs = (0..self.record.conditions.len()).filter(|&it| self.is_measured(it));
         let needs: Vec<(Stage, f64)> =
             needs.map(|it| (Stage::of(&self.record.conditions[it]), self.need(it))).collect();
-        self.clock.time_for(stage, &needs, calibration)
+        self.clock.time_for(stage, &needs, calibration + self.reserved(stage))
+    }
+
+    /// What the device's ceiling takes that is measured again after cold passes.
+    fn reserved(&self, stage: Stage) -> Duration {
+        if stage == Stage::Cold { self.times.ceiling } else { Duration::ZERO }
     }
 
     /// What a round of a condition takes, in seconds, as far as that is known without a trial.
@@ -735,8 +740,8 @@ impl Bench<'_> {
             if round == 0 {
                 self.leave_hopeless_since(&slot.conditions);
             }
-            active.retain(|it| !too_long.contains(it) && self.record.cells[*it].skipped.is_none());
-            active = self.with_others(active);
+            active.retain(|it| self.record.cells[*it].skipped.is_none());
+            active = self.without(too_long, active);
             if active.is_empty() {
                 return;
             }
@@ -765,15 +770,18 @@ impl Bench<'_> {
         self.end_rounds(&active, if self.settings.rounds.is_some() { RoundsEnd::Asked } else { RoundsEnd::Most });
     }
 
-    /// Without the baselines that are compared with nothing any more. A command's are also held against its replays.
-    fn with_others(&self, active: Vec<usize>) -> Vec<usize> {
+    /// Without those that take too long, and what is left of their conditions to compare them with. Replays are held against the
+    /// command too.
+    fn without(&self, too_long: &BTreeSet<usize>, mut active: Vec<usize>) -> Vec<usize> {
+        active.retain(|it| !too_long.contains(it));
         let condition = |cell: usize| self.record.cells[cell].condition;
-        let is_compared = |cell: &usize| !self.baseline_of(condition(*cell)).contains(cell);
-        let begun =
-            |of: usize| self.cells_of(of).iter().any(|it| is_compared(it) && self.record.cells[*it].skipped.is_none());
-        let has_other = |of: usize| active.iter().any(|it| condition(*it) == of && is_compared(it));
+        let lost: BTreeSet<usize> = too_long.iter().map(|&it| condition(it)).collect();
+        let is_compared = |cell: usize| !self.baseline_of(condition(cell)).contains(&cell);
+        let of_others: BTreeSet<usize> =
+            active.iter().filter(|&&it| is_compared(it)).map(|&it| condition(it)).collect();
         let is_advised = self.record.advised.is_some();
-        active.iter().copied().filter(|&it| is_advised || !begun(condition(it)) || has_other(condition(it))).collect()
+        active.retain(|&it| is_advised || !lost.contains(&condition(it)) || of_others.contains(&condition(it)));
+        active
     }
 
     /// The cells of a round: every condition's in an order drawn anew, and one of each condition before the next of any. So
@@ -818,7 +826,7 @@ impl Bench<'_> {
         let spent = slot.begun.elapsed().saturating_sub(calibrated);
         let least = if self.record.experiment.claims.is_empty() { ROUNDS_MIN } else { ROUNDS_OF_CLAIMS };
         match round < least {
-            true if slot.is_last => self.clock.is_over(),
+            true if slot.is_last => self.clock.left() <= self.reserved(slot.stage),
             true => spent > slot.time.mul_f64(OVERTIME),
             false => {
                 let expected: Duration = active.iter().filter_map(|it| self.times.expected.get(it)).sum();

@@ -76,7 +76,11 @@ impl Trial {
     /// By a trial and one of more blocks: what a pass takes around it, and how much of that grows with its blocks.
     #[must_use]
     pub fn with_longer(self, longer: Trial) -> Trial {
-        let more = longer.ops.saturating_sub(self.ops).max(1) as f64;
+        // A file may have no more blocks.
+        let more = longer.ops.saturating_sub(self.ops) as f64;
+        if more == 0.0 {
+            return self;
+        }
         let around_op_ns = ((longer.overhead_ns - self.overhead_ns) / more).max(0.0);
         let overhead_ns = (longer.overhead_ns - around_op_ns * longer.ops as f64).max(0.0);
         Trial { around_op_ns, overhead_ns, ..longer }
@@ -498,6 +502,8 @@ mod tests {
         let tried = of(1024).with_longer(of(8192));
         let takes = tried.pass_time(1 << 18).as_nanos() as f64;
         assert!((takes / (around(1 << 18) + 500.0 * f64::from(1 << 18)) - 1.0).abs() < 0.01, "{takes}");
+        let again = Trial { overhead_ns: 2.0 * around(1024), ..of(1024) };
+        assert_eq!(of(1024).with_longer(again), of(1024), "all blocks that there are, twice");
         let condition = condition(Workload::Overwrite, State::Cached, 4096, 1 << 30);
         let share_ns = 7e9;
         let sizing = size(&condition, &[tried.clone(), tried], share_ns, &[0], WINDOW, None);

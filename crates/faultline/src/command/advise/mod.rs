@@ -668,7 +668,7 @@ fn has_failed(record: &Record) -> bool {
     let has_passed = |cell: usize| samples().filter(counts).any(|it| it.cell == cell);
     record.cells.iter().any(|it| matches!(it.skipped, Some(Skip::Failed(_))))
         || samples().any(|it| matches!(it.outcome, Outcome::Failed { .. }) && !has_passed(it.cell))
-        || !samples().any(|it| counts(&it))
+        || (!record.samples.is_empty() && !samples().any(|it| counts(&it)))
 }
 
 #[cfg(test)]
@@ -694,6 +694,14 @@ mod tests {
             it.outcome = invalid()
         }));
         assert!(with(&|it| it.outcome = invalid()), "nothing counts");
+        let without = Record { samples: Vec::new(), ..planted.clone() };
+        let cells = without
+            .cells
+            .iter()
+            .cloned()
+            .map(|it| schema::record::Cell { skipped: Some(Skip::Untried), ..it })
+            .collect();
+        assert!(!has_failed(&Record { cells, ..without }), "there was no time for any");
         assert!(with(&|it| if of_first(it) {
             it.outcome = failed()
         }));
