@@ -327,7 +327,7 @@ fn writes_to_a_part_of_the_file_come_to_another_part_in_each_round_and_all_arms_
     let Document { record, findings, .. } = sandbox.run(&typed).document();
     let Some(windows) = window_of_each_round(&record) else { return };
     assert_eq!(windows.iter().collect::<BTreeSet<_>>().len(), windows.len(), "{windows:?}");
-    // The whole file is filled, so a window lies in the folios of its place.
+    // The file is filled where a window lies, so that it lies in the folios of its place.
     let filled = record.fills.iter().map(|it| it.range.end()).max();
     assert!(filled.is_some_and(|it| it > record.conditions[0].range.end()), "{:?}", record.fills);
     assert!(findings.comparisons.iter().all(|it| it.verdict != Verdict::NotComparable), "{:#?}", findings.comparisons);

@@ -125,8 +125,7 @@ impl Arm {
     /// Under this condition its accesses find pages that those before them brought in: of a small file a dozen misses with 8 MiB of
     /// read-ahead leave none to miss, and populating a mapping none at all.
     pub fn finds_its_pages(&self, under: &Condition) -> bool {
-        let reads_anywhere = !under.workload.is_ascending() && !under.workload.writes();
-        under.state == State::Cold && reads_anywhere && !self.is_direct()
+        under.state == State::Cold && under.workload.reads_anywhere() && !self.is_direct()
     }
 
     /// It reaches the file through a mapping.

@@ -112,6 +112,11 @@ impl Workload {
         self.writes() && self != Workload::Append
     }
 
+    /// It reads, and what it reads lies anywhere.
+    pub fn reads_anywhere(self) -> bool {
+        !self.is_ascending() && !self.writes()
+    }
+
     /// Blocks follow each other; otherwise they lie anywhere.
     pub fn is_ascending(self) -> bool {
         match self {

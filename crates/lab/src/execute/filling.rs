@@ -226,7 +226,10 @@ impl Bench<'_> {
 fn extent(record: &Record, fill: Fill, condition: &Condition, lead: u64) -> Span {
     if condition.workload.writes() {
         let Span { offset, bytes } = condition.range;
-        let lead = lead.next_multiple_of(plan::STEP).min(offset);
+        // Not before a range that was given.
+        let alike = record.conditions.iter().filter(|it| it.workload.writes() && it.fill() == Some(fill));
+        let first = alike.map(|it| it.range.offset).min().unwrap_or(offset);
+        let lead = lead.next_multiple_of(plan::STEP).min(offset.saturating_sub(first));
         return Span { offset: offset - lead, bytes: bytes + lead };
     }
     let alike = plan::filled(&record.conditions, &record.cells).remove(&fill);
@@ -308,10 +311,12 @@ mod tests {
         let mut record = planted::empty_record();
         record.conditions = vec![of(mib(0, 96)), of(mib(0, 1024))];
         record.cells = vec![cell(0), cell(1)];
-        let filled = |range: Span, lead: u64| extent(&record, fill, &of(range), lead);
-        assert_eq!(filled(mib(640, 96), 16 << 20), mib(624, 112));
-        assert_eq!(filled(mib(640, 96), 256 << 10), mib(638, 98), "a large folio");
-        assert_eq!(filled(mib(4, 96), 16 << 20), mib(0, 100), "from the start of the file");
+        let filled = |record: &Record, range: Span, lead: u64| extent(record, fill, &of(range), lead);
+        assert_eq!(filled(&record, mib(640, 96), 16 << 20), mib(624, 112));
+        assert_eq!(filled(&record, mib(640, 96), 256 << 10), mib(638, 98), "a large folio");
+        assert_eq!(filled(&record, mib(4, 96), 16 << 20), mib(0, 100), "from the start of the file");
+        record.conditions = vec![of(mib(640, 96))];
+        assert_eq!(filled(&record, mib(640, 4), 16 << 20), mib(640, 4), "nothing before a range that was given");
     }
 
     #[test]

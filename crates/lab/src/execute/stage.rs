@@ -69,6 +69,8 @@ const SHORT_PASS: u32 = 16;
 /// expected by its first accesses, no pass at all.
 const HOPELESS: f64 = 3.0;
 const EXPECTED_HOPELESS: f64 = 4.0;
+/// Of the budget: a shorter pass leaves the others time enough, and what disturbs it once may make it several times as long.
+const HARDLY_ANY: f64 = 0.01;
 /// How far a stage may exceed its time for the fewest rounds that can decide anything.
 const OVERTIME: f64 = 1.3;
 
@@ -111,14 +113,15 @@ struct Replayed {
     is_whole: bool,
 }
 
-/// Those that are hopeless, and how many times as long as what was recorded they take.
-fn slower_replays(cells: &[Cell], passes: &[Replayed]) -> Vec<(usize, f64)> {
+/// Those that are hopeless and take longer than so much, and how many times as long as what was recorded they take.
+fn slower_replays(cells: &[Cell], passes: &[Replayed], least_ns: f64) -> Vec<(usize, f64)> {
     let replays = || passes.iter().filter(|it| !cells[it.cell].arm.is_command());
     let Some(recorded) = replays().find(|it| cells[it.cell].baseline) else { return Vec::new() };
     let times = |it: &Replayed| it.ns / recorded.ns;
     let most = |it: &Replayed| if it.is_whole && recorded.is_whole { HOPELESS } else { EXPECTED_HOPELESS };
-    let is_slow = |it: &&Replayed| !cells[it.cell].baseline && !cells[it.cell].control && times(it) > most(it);
-    replays().filter(is_slow).map(|it| (it.cell, times(it))).collect()
+    let is_other = |it: &&Replayed| !cells[it.cell].baseline && !cells[it.cell].control;
+    let is_slow = |it: &&Replayed| it.ns > least_ns && times(it) > most(it);
+    replays().filter(is_other).filter(is_slow).map(|it| (it.cell, times(it))).collect()
 }
 
 impl Bench<'_> {
@@ -541,7 +544,7 @@ impl Bench<'_> {
         let cpu_ns = pass.done.usage.user_ns as f64 + pass.done.usage.system_ns as f64;
         let (ops, looked_at) = (pass.done.tally.ops, pass.done.tally.bytes);
         // Populating a mapping brings in and maps all of the range, however few accesses there are.
-        let populates = arm.fills_page_table() && !whole.workload.is_ascending();
+        let populates = arm.fills_page_table() && whole.workload.reads_anywhere();
         let brought_bytes = if populates { whole.range.bytes as f64 } else { device.unwrap_or(0.0) };
         let bytes = looked_at.saturating_mul(100) / u64::from(whole.consumed_percent.max(1));
         let waits = whole.state.waits_for_device() || arm.is_direct();
@@ -678,7 +681,7 @@ impl Bench<'_> {
         if self.record.advised.is_none() || cells.iter().any(is_switch) {
             return;
         }
-        let slow = slower_replays(cells, passes);
+        let slow = slower_replays(cells, passes, HARDLY_ANY * self.settings.budget.as_nanos() as f64);
         for (cell, times) in slow {
             self.record.cells[cell].leave_out(Skip::SlowerReplay { times });
         }
@@ -946,7 +949,8 @@ mod tests {
         let cells = [cell("mmap", true, false), cell("mmap", false, true), cell("direct", false, false)];
         let of = |cell: usize, ns: f64, is_whole: bool| Replayed { cell, ns, is_whole };
         let slow = |is_whole: bool, recorded_is_whole: bool, ns: f64| {
-            slower_replays(&cells, &[of(2, ns, is_whole), of(1, 9e9, true), of(0, 1e6, recorded_is_whole)])
+            let passes = [of(2, ns, is_whole), of(1, 9e9, true), of(0, 1e6, recorded_is_whole)];
+            slower_replays(&cells, &passes, 3e6)
         };
         assert_eq!(slow(true, true, 3.1e6), [(2, 3.1)]);
         assert_eq!(slow(true, true, 2.9e6), []);
@@ -954,6 +958,8 @@ mod tests {
             assert_eq!(slow(is_whole, recorded_is_whole, 3.9e6), []);
             assert_eq!(slow(is_whole, recorded_is_whole, 4.1e6), [(2, 4.1)]);
         }
-        assert_eq!(slower_replays(&cells, &[of(2, 9e9, true)]), [], "nothing to hold it against");
+        assert_eq!(slower_replays(&cells, &[of(2, 9e9, true)], 0.0), [], "nothing to hold it against");
+        let short = [of(2, 9e6, true), of(0, 1e6, true)];
+        assert_eq!(slower_replays(&cells, &short, 10e6), [], "it takes hardly any time from the others");
     }
 }
