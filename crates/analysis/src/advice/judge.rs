@@ -451,7 +451,7 @@ fn without_gain(
         return open(AdviceReason::SwitchOpen { arm, predicted, ci_low, ci_high }, found.more_rounds());
     }
     // Where even the view with the least gain speaks for it, rounds are missing.
-    match most.elsewhere && most.least.median < WORTH {
+    match most.elsewhere && (most.in_part || most.least.median < WORTH) {
         true => open(AdviceReason::DependsOnUse { arm: most.arm.name.clone() }, Settles::Switch),
         false if ci_low > 1.0 && ci_low <= 1.0 + found.noise => {
             let (arm, times) = (most.arm.name.clone(), 1.0 + found.noise);

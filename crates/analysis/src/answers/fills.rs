@@ -134,7 +134,10 @@ fn refills(
         each.min_by(|a, b| a.1.median.total_cmp(&b.1.median))
     };
     let judged = |now: &FilledComparison| {
-        let asked = then.iter().filter(|it| asks_the_same(&now.condition, &it.condition)).collect::<Vec<_>>();
+        // What has no size was not measured, which its comparison says.
+        let is_sized = |it: &FilledComparison| it.condition.ops > 0;
+        let asked = then.iter().filter(|it| is_sized(it) && asks_the_same(&now.condition, &it.condition));
+        let asked = asked.filter(|_| is_sized(now)).collect::<Vec<_>>();
         let same_passes = |it: &&&FilledComparison| fields::agree(Role::Size, &now.condition, &it.condition);
         let id = now.id.condition;
         let unjudged =

@@ -1083,6 +1083,20 @@ fn where_it_depends_on_how_much_is_looked_at_only_the_programs_own_switch_tells(
 }
 
 #[test]
+fn an_arm_that_was_left_out_as_slower_in_one_way_of_looking_depends_on_use_still() {
+    let mut record = cached_points().lab().record;
+    let is_of = |it: &record::Cell| {
+        let under = &record.conditions[it.condition];
+        it.arm.name == "native/mmap" && (under.state, under.consume) == (State::Cached, Consume::Sum)
+    };
+    let slower = record.cells.iter().position(is_of).unwrap();
+    record.samples.retain(|it| it.cell != slower || it.round == 0);
+    record.cells[slower].skipped = Some(Skip::SlowerReplay { times: 3.4 });
+    let cached = analysis::analyze(&record).advice[1].clone();
+    assert!(matches!(cached.because[..], [AdviceReason::DependsOnUse { .. }]), "{:?}", cached.because);
+}
+
+#[test]
 fn where_both_ways_of_looking_gain_and_one_has_a_wide_interval_rounds_are_missing() {
     let plan = Plan {
         replays: vec![("pread", [29.0, 6.2]), ("mmap", [77.0, 3.0])],

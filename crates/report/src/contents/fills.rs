@@ -181,7 +181,9 @@ struct FillJob<'a> {
 fn jobs<'a>(fills: &'a [FillFinding], compares: &[Compare]) -> Vec<FillJob<'a>> {
     let mut jobs: Vec<FillJob> = Vec::new();
     for comparison in fills.iter().flat_map(|it| of_fill(it, compares)) {
-        if !jobs.iter().any(|it| same_job(*it, comparison, compares)) {
+        // What has no size was not measured: it is an answer to no question of a column.
+        let is_sized = comparison.asks.condition.ops > 0;
+        if is_sized && !jobs.iter().any(|it| same_job(*it, comparison, compares)) {
             jobs.push(comparison);
         }
     }

@@ -531,7 +531,7 @@ impl Compare {
                 Err(("state", format!("the others evict or fill the file, so state {state} is of no arm alone")))
             }
             Some(state)
-                if (is_found && self.state != [state]) || state != State::AsIs && self.state.contains(&State::AsIs) =>
+                if (is_found && !state.is_filled()) || state != State::AsIs && self.state.contains(&State::AsIs) =>
             {
                 Err((
                     "state",

@@ -603,7 +603,9 @@ state = ["cold", "cached"]
         }
         assert_eq!(with_own("state = \"cold\"", &scan("[\"cached\", \"mapped\"]", "fill = \"random\"")), Ok(()));
         assert_eq!(with_own("state = \"cached\"", &scan("\"cold\"", "threads = 2")), Ok(()));
-        assert_eq!(with_own("state = \"cached\"", &scan("\"cached\"", "fill = \"found\"")), Ok(()));
+        for states in ["\"cached\"", "[\"cached\", \"mapped\"]"] {
+            assert_eq!(with_own("state = \"cached\"", &scan(states, "fill = \"found\"")), Ok(()), "{states}");
+        }
     }
 
     #[test]
