@@ -29,6 +29,8 @@ use crate::{
     verdict::LEAST_PAIRS,
 };
 
+/// The gain of an arm that takes far longer.
+const FAR_SLOWER: f64 = 0.8;
 /// A program that gains less is not worth changing.
 const WORTH: f64 = 1.02;
 /// Of the program's time: what is less bounds the gain to next to nothing.
@@ -418,7 +420,9 @@ fn without_gain(
         let (because, settles) = uncompared(found, &|_| true).unwrap_or_else(none);
         return open(because, settles);
     };
-    if let Some(few) = all.iter().map(|it| it.gains.rounds).min().filter(|&it| it < LEAST_PAIRS) {
+    // An arm that takes far longer is measured less often than others, and few rounds show as much.
+    let may_gain = all.iter().filter(|it| gains(it).ci_high >= FAR_SLOWER);
+    if let Some(few) = may_gain.map(|it| it.gains.rounds).min().filter(|&it| it < LEAST_PAIRS) {
         return open(AdviceReason::TooFewRounds { rounds: few, least: LEAST_PAIRS }, found.more_rounds());
     }
     let Estimate { ci_low, ci_high, .. } = gains(most);

@@ -1120,6 +1120,26 @@ fn where_both_ways_of_looking_gain_and_one_has_a_wide_interval_rounds_are_missin
 }
 
 #[test]
+fn an_arm_that_takes_far_longer_and_has_few_rounds_leaves_nothing_open() {
+    let keeps = |ms: f64| {
+        let mut record = Plan {
+            replays: vec![("mmap", [77.0, 0.4]), ("pread", [ms, 0.9]), ("mmap+random", [78.0, 0.4])],
+            ..mapped_points()
+        }
+        .lab()
+        .record;
+        let is_of =
+            |it: &record::Cell| it.arm.name == "native/pread" && record.conditions[it.condition].state == State::Cold;
+        let slow = record.cells.iter().position(is_of).unwrap();
+        record.samples.retain(|it| it.cell != slow || it.round < 3);
+        analysis::analyze(&record).advice[0].clone()
+    };
+    let cold = keeps(290.0);
+    assert_eq!(cold.verdict, AdviceVerdict::NoDifference, "{:?}", cold.because);
+    assert!(matches!(keeps(78.0).because[..], [AdviceReason::TooFewRounds { rounds: 3, .. }]));
+}
+
+#[test]
 fn one_round_is_said_to_be_too_few_and_not_none() {
     let advice = Plan { rounds: 1, states: vec![State::Cached], ..cached_points() }.findings().advice;
     for advice in &advice[1..] {

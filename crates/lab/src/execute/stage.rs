@@ -511,12 +511,20 @@ impl Bench<'_> {
         let whole = self.condition_of(cell);
         let given = if whole.ops == 0 { u64::MAX } else { whole.ops };
         let left = self.clock.left();
-        let mut ops = sizing::trial_ops(&whole).min(given);
+        let full = sizing::trial_ops(&whole).min(given);
+        let mut ops = sizing::first_ops(&whole).min(full);
         loop {
             let trial = self.try_blocks(cell, given_of, ops)?;
+            let more = ops.saturating_mul(TRIAL_GROWTH).min(full);
+            if ops < more && trial.pass_time(more) <= left / SHORT_PASS {
+                ops = more;
+                continue;
+            }
             let fits = whole.ops == 0 || trial.pass_time(given) <= left / SHORT_PASS;
             let longer = ops.saturating_mul(TRIAL_GROWTH).min(given);
             if fits || ops >= given || trial.pass_time(ops) > left / LONGEST_TRIAL {
+                // No longer than a pass that is of use.
+                let longer = longer.min(sizing::least_ops(&whole, self.window()).max(2 * ops));
                 let is_to_grow =
                     whole.workload.writes() && longer > ops && trial.pass_time(longer) <= left / LONGEST_TRIAL;
                 return match is_to_grow {

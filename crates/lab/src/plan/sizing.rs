@@ -348,6 +348,19 @@ fn access_bytes(condition: &Condition) -> u64 {
     }
 }
 
+/// Blocks that a trial begins with: where any of them may wait for a window, few; more follow where those took little.
+pub fn first_ops(condition: &Condition) -> u64 {
+    match condition.state == State::Limited && condition.workload.reads_anywhere() {
+        true => trial_ops(&Condition { state: State::Cold, memory_bytes: None, ..condition.clone() })
+            .min((FEW_BYTES / access_bytes(condition).max(sys::page_bytes())).max(FEW_OPS)),
+        false => trial_ops(condition),
+    }
+}
+
+/// Without read-ahead hints a cold random read may fetch megabytes.
+const FEW_BYTES: u64 = 64 << 10;
+const FEW_OPS: u64 = 16;
+
 /// Blocks of a trial.
 pub fn trial_ops(condition: &Condition) -> u64 {
     if condition.workload.writes() {
@@ -362,11 +375,10 @@ pub fn trial_ops(condition: &Condition) -> u64 {
     }
     let bytes: u64 = match condition.workload {
         Workload::Scan => 8 << 20,
-        // Without read-ahead hints a cold random read may fetch megabytes.
-        Workload::Random if condition.state == State::Cold => 64 << 10,
+        Workload::Random if condition.state == State::Cold => FEW_BYTES,
         _ => 1 << 20,
     };
-    let least = if condition.workload == Workload::Random { 16 } else { 1 };
+    let least = if condition.workload == Workload::Random { FEW_OPS } else { 1 };
     let ops = (bytes / access_bytes(condition)).clamp(least, 4096).max(u64::from(condition.threads));
     let ops = ops.max(filling_ops(condition));
     if condition.workload == Workload::Scan { ops.min(condition.blocks_in_range()) } else { ops }
@@ -509,6 +521,17 @@ mod tests {
         let sizing = size(&condition, &[tried.clone(), tried], share_ns, &[0], WINDOW, None);
         assert_eq!(sizing.too_slow, []);
         assert!(sizing.ops < 1 << 17 && sizing.round_ns * f64::from(ROUNDS_WANTED) <= share_ns * 1.01, "{sizing:?}");
+    }
+
+    #[test]
+    fn a_trial_under_a_limit_begins_with_as_few_blocks_as_a_cold_one() {
+        for block_bytes in [64, 4096, 1 << 20] {
+            let cold = condition(Workload::Random, State::Cold, block_bytes, 1 << 30);
+            let limited = Condition { state: State::Limited, memory_bytes: Some(512 << 20), ..cold.clone() };
+            assert_eq!(first_ops(&limited), FEW_OPS, "{block_bytes}");
+            assert!(trial_ops(&limited) >= FEW_OPS.max(filling_ops(&limited)));
+            assert_eq!(first_ops(&cold), trial_ops(&cold));
+        }
     }
 
     #[test]
