@@ -729,12 +729,17 @@ impl Bench<'_> {
                 if self.is_interrupted() {
                     return;
                 }
-                // A pass that would exceed what is left is not begun. One arm that takes long leaves the time to the others.
+                if too_long.contains(&cell) {
+                    continue;
+                }
+                // A pass that would exceed what is left is not begun. An arm that takes long leaves the time to the others, a
+                // baseline with all that is compared with it.
                 let is_too_long = self.times.expected.get(&cell).is_some_and(|&it| it > self.clock.left());
                 if self.clock.binds && (is_too_long || self.clock.is_over()) {
-                    let is_needed = self.baseline_of(self.record.cells[cell].condition).contains(&cell);
-                    if self.settings.rounds.is_none() && !is_needed && !self.clock.is_over() {
-                        too_long.insert(cell);
+                    if self.settings.rounds.is_none() && !self.clock.is_over() {
+                        let condition = self.record.cells[cell].condition;
+                        let is_needed = self.baseline_of(condition).contains(&cell);
+                        too_long.extend(if is_needed { self.cells_of(condition) } else { vec![cell] });
                         continue;
                     }
                     self.cut_short(slot, round, &active);
