@@ -322,6 +322,9 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     if let Err(why) = known {
         return open(advice, why);
     }
+    if program_rounds(found).is_some_and(|it| it < LEAST_PAIRS as usize) {
+        return open(advice, (few_rounds(found), found.more_rounds()));
+    }
     if found.reading_at_most(commands).is_some_and(|it| it <= SMALL_SHARE) {
         return no_difference(advice, AdviceReason::SmallShare { share: SMALL_SHARE });
     }
@@ -481,9 +484,13 @@ fn uncompared(found: &Found, is_meant: &dyn Fn(&Arm) -> bool) -> Option<Open> {
     found.views.iter().find_map(of_view)
 }
 
+fn program_rounds(found: &Found) -> Option<usize> {
+    Some(found.program.as_ref()?.now.passes.len())
+}
+
 /// So few rounds that nothing has an interval.
 fn few_rounds(found: &Found) -> AdviceReason {
-    let program = found.program.as_ref().map(|it| it.now.passes.len());
+    let program = program_rounds(found);
     let replays = found.view().arms.iter().map(|it| it.passes.len()).filter(|it| *it > 0);
     match replays.chain(program).min() {
         None | Some(0) => AdviceReason::NotMeasured { reason: Reason::NoPass },
@@ -812,7 +819,7 @@ fn like<'a>(found: &Found<'_, 'a>, switch: &Cell) -> Option<&'a Arm> {
 fn switched(found: &Found, program: &Program, cell: &Cell, all: &[Candidate]) -> Switched {
     let real = compare::compare(found.run, program.now, cell);
     let like = like(found, cell);
-    let candidate = like.and_then(|arm| all.iter().find(|it| it.arm == arm));
+    let candidate = like.and_then(|arm| all.iter().find(|it| it.arm == arm && it.gains.rounds >= LEAST_PAIRS));
     let gain = measured_gain(&real);
     Switched {
         arm: cell.arm().name.clone(),

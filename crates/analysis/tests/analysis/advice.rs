@@ -1369,6 +1369,13 @@ fn few_rounds_decide_nothing() {
     for advice in plan.advice() {
         assert_eq!(advice.because, [AdviceReason::TooFewRounds { rounds: 3, least: 5 }]);
         assert!(advice.switched[0].real.is_none() && advice.switched[0].reason.is_some());
+        assert_eq!(advice.switched[0].predicted, None);
+    }
+    // Nor that the file is a small share of the program.
+    let replays = vec![("mmap", [4.0, 0.4]), ("pread", [2.0, 0.9])];
+    let plan = Plan { program: [2000.0, 2004.0], replays, rounds: 4, ..mapped_points() };
+    for advice in plan.advice() {
+        assert_eq!(advice.because, [AdviceReason::TooFewRounds { rounds: 4, least: 5 }]);
     }
 }
 

@@ -358,11 +358,9 @@ const ABOUT_ALL: f64 = 0.9;
 
 fn from_start(of: &Advice) -> String {
     let Some(program) = of.program_ns else {
-        let is_of_few = of.because.iter().any(|it| matches!(it, AdviceReason::TooFewRounds { .. }));
         return match of.io_ns {
             Some(io) => format!("a replay of its accesses takes {}", number::duration_glued(io.median)),
-            None if is_of_few => "too little was measured".into(),
-            None => "nothing was measured".into(),
+            None => "too little was measured".into(),
         };
     };
     let time = number::duration_glued(program.median);
