@@ -453,19 +453,21 @@ fn without_gain(
         }
         return no_difference(advice, AdviceReason::BestGains { arm: most.arm.name.clone(), most: ci_high });
     }
-    if measured(most).is_some() {
-        let (arm, predicted) = (most.arm.name.clone(), most.least.median);
-        return open(AdviceReason::SwitchOpen { arm, predicted, ci_low, ci_high }, found.more_rounds());
-    }
+    let (arm, times) = (most.arm.name.clone(), 1.0 + found.noise);
+    let was_measured = measured(most).is_some();
     // Where even the view with the least gain speaks for it, rounds are missing.
-    match most.elsewhere && (most.in_part || most.least.median < WORTH) {
-        true => open(AdviceReason::DependsOnUse { arm: most.arm.name.clone() }, Settles::Switch),
-        false if ci_low > 1.0 && ci_low <= 1.0 + found.noise => {
-            let (arm, times) = (most.arm.name.clone(), 1.0 + found.noise);
-            open(AdviceReason::WithinNoise { arm, ci_low, ci_high, times }, found.more_rounds())
-        }
-        false => open(AdviceReason::Open { arm: most.arm.name.clone(), ci_low, ci_high }, found.more_rounds()),
+    let depends = !was_measured && most.elsewhere && (most.in_part || most.least.median < WORTH);
+    if depends {
+        return open(AdviceReason::DependsOnUse { arm }, Settles::Switch);
     }
+    let because = if ci_low > 1.0 && ci_low <= times {
+        AdviceReason::WithinNoise { arm, ci_low, ci_high, times }
+    } else if was_measured {
+        AdviceReason::SwitchOpen { arm, predicted: most.least.median, ci_low, ci_high }
+    } else {
+        AdviceReason::Open { arm, ci_low, ci_high }
+    };
+    open(because, found.more_rounds())
 }
 
 /// Why one of these arms is not held against what was recorded, however much is looked at: it has no pass, or did other work.

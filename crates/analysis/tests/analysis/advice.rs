@@ -588,6 +588,14 @@ fn a_gain_that_one_arm_measured_twice_differs_by_is_not_advised() {
         "{:?}",
         cold.because
     );
+    // Nor is its own switch, whose interval alone would not be open.
+    plan.switch = Some(([50.0, 0.6], reads()));
+    let [cold, _] = plan.advice();
+    assert!(
+        matches!(cold.because[..], [AdviceReason::WithinNoise { ci_low, .. }] if ci_low > 1.3),
+        "{:?}",
+        cold.because
+    );
 }
 
 #[test]

@@ -736,9 +736,11 @@ impl Bench<'_> {
                 // baseline with all that is compared with it.
                 let is_too_long = self.times.expected.get(&cell).is_some_and(|&it| it > self.clock.left());
                 if self.clock.binds && (is_too_long || self.clock.is_over()) {
-                    if self.settings.rounds.is_none() && !self.clock.is_over() {
-                        let condition = self.record.cells[cell].condition;
-                        let is_needed = self.baseline_of(condition).contains(&cell);
+                    let condition = self.record.cells[cell].condition;
+                    let is_needed = self.baseline_of(condition).contains(&cell);
+                    // A command says nothing without its replays, nor they without it.
+                    let is_for_all = is_needed && self.record.advised.is_some();
+                    if self.settings.rounds.is_none() && !is_for_all && !self.clock.is_over() {
                         too_long.extend(if is_needed { self.cells_of(condition) } else { vec![cell] });
                         continue;
                     }
