@@ -350,15 +350,13 @@ fn access_bytes(condition: &Condition) -> u64 {
 
 /// Blocks that a trial begins with: where any of them may wait for a window, few; more follow where those took little.
 pub fn first_ops(condition: &Condition) -> u64 {
+    let all = trial_ops(condition);
     match condition.state == State::Limited && condition.workload.reads_anywhere() {
-        true => trial_ops(&Condition { state: State::Cold, memory_bytes: None, ..condition.clone() })
-            .min((FEW_BYTES / access_bytes(condition).max(sys::page_bytes())).max(FEW_OPS)),
-        false => trial_ops(condition),
+        true => FEW_OPS.max(condition.threads.into()).min(all),
+        false => all,
     }
 }
 
-/// Without read-ahead hints a cold random read may fetch megabytes.
-const FEW_BYTES: u64 = 64 << 10;
 const FEW_OPS: u64 = 16;
 
 /// Blocks of a trial.
@@ -375,7 +373,8 @@ pub fn trial_ops(condition: &Condition) -> u64 {
     }
     let bytes: u64 = match condition.workload {
         Workload::Scan => 8 << 20,
-        Workload::Random if condition.state == State::Cold => FEW_BYTES,
+        // Without read-ahead hints a cold random read may fetch megabytes.
+        Workload::Random if condition.state == State::Cold => 64 << 10,
         _ => 1 << 20,
     };
     let least = if condition.workload == Workload::Random { FEW_OPS } else { 1 };
@@ -531,6 +530,7 @@ mod tests {
             assert_eq!(first_ops(&limited), FEW_OPS, "{block_bytes}");
             assert!(trial_ops(&limited) >= FEW_OPS.max(filling_ops(&limited)));
             assert_eq!(first_ops(&cold), trial_ops(&cold));
+            assert_eq!(first_ops(&Condition { threads: 40, ..limited }), 40, "each thread has one");
         }
     }
 
