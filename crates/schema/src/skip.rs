@@ -50,7 +50,8 @@ pub enum Skip {
     NoReplay { runtime: String },
     /// Every other arm of its condition is left out.
     NothingToCompare,
-    /// Of a replay of what a command did: a pass of it takes so many times as long as one of the recorded way, by its first one or by its first accesses.
+    /// Of a replay of what a command did: a pass of it takes so many times as long as one of the recorded way, by its first one or
+    /// by its first accesses.
     SlowerReplay { times: f64 },
     /// It failed in a trial, in a way that a second time does not change.
     Failed(String),
