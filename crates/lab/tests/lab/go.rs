@@ -13,8 +13,6 @@ use schema::{
     protocol::{Done, Hold, Job, Permit, Tally},
 };
 
-mod requests;
-
 static NEVER: AtomicBool = AtomicBool::new(false);
 const MIB: u64 = 1 << 20;
 const LIMIT: Duration = Duration::from_secs(60);
@@ -281,5 +279,5 @@ fn any_request_to_a_worker_in_go_is_answered_and_nothing_is_written_without_a_pe
     let write = Job { workload: Workload::Overwrite, ..job("pwrite", &file, 4096) };
     let jobs =
         [job("mmap", &file, 4096), job("bufio", &file, 4096), job("mmap+populate-read+copy", &file, 4096), write];
-    with_each_go(|go| requests::are_answered("Go", || command(go, "mmap"), &jobs, &file, None));
+    with_each_go(|go| crate::requests::are_answered("Go", || command(go, "mmap"), &jobs, &file, None));
 }

@@ -19,8 +19,6 @@ use schema::{
     protocol::{Done, Hold, Job, Permit, Tally},
 };
 
-mod requests;
-
 static NEVER: AtomicBool = AtomicBool::new(false);
 const MIB: u64 = 1 << 20;
 
@@ -693,5 +691,5 @@ fn any_request_to_a_worker_in_java_is_answered_or_ends_it_and_nothing_is_written
     let file = file_of(folder.path(), 4096);
     let write = Job { workload: Workload::Overwrite, ..job("channel-write", &file, 4096) };
     let jobs = [job("mapped", &file, 4096), job("channel-positional", &file, 4096), write];
-    requests::are_answered("Java", || command(&jdk).unwrap(), &jobs, &file, Some("Error"));
+    crate::requests::are_answered("Java", || command(&jdk).unwrap(), &jobs, &file, Some("Error"));
 }

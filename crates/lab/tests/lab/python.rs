@@ -1,7 +1,5 @@
 //! What only the worker in Python does. That it does what every worker must stands in `faultline/tests/conformance`.
 
-mod requests;
-
 use std::{
     path::{Path, PathBuf},
     process::Command,
@@ -219,5 +217,5 @@ fn any_request_to_a_worker_in_python_is_answered_and_nothing_is_written_without_
     let write = |name: &str| Job { workload: Workload::Overwrite, ..job(name, &file, 4096) };
     let jobs = [job("mmap+view", &file, 4096), job("preadv", &file, 4096), write("pwrite"), write("mmap-store")];
     let worker = || python::worker_of(&python, &arm("preadv")).unwrap();
-    requests::are_answered("Python", worker, &jobs, &file, None);
+    crate::requests::are_answered("Python", worker, &jobs, &file, None);
 }

@@ -1,0 +1,4 @@
+//! The native worker as its controller sees it.
+
+mod conversation;
+mod writing;
