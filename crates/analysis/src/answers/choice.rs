@@ -161,14 +161,15 @@ fn speedup(finding: &Comparison, is_of_job: bool) -> Option<f64> {
 }
 
 /// Of an arm that was too slow, over the baseline, by what a pass of `blocks` takes by its trial. Cold random reads find what
-/// those before them brought in, so that of a pass with many more of them it says nothing.
+/// those before them brought in, and populating a mapping is paid for once, so that of a pass with many more of them it says nothing.
 fn by_trial(baseline: &Cell, slow: &Cell, skip: &Skip, blocks: u64) -> Option<f64> {
     let most = SIZES_APART * blocks as f64;
     // A trial of other work says nothing of this one.
     if slow.own != baseline.own {
         return None;
     }
-    if slow.arm().finds_its_pages(slow.own) && baseline.median_of(|tally| tally.ops)? > most {
+    let pays_once = slow.arm().fills_page_table() && slow.own.workload.reads_anywhere();
+    if (pays_once || slow.arm().finds_its_pages(slow.own)) && baseline.median_of(|tally| tally.ops)? > most {
         return None;
     }
     let passes = baseline.passes.iter().filter_map(|pass| pass.ns_per_op());

@@ -14,6 +14,8 @@ const OVERTIME: f64 = 1.15;
 const PASS_LIMIT: Duration = Duration::from_secs(60);
 /// Of the budget, for the warm passes before one timed pass; more would leave no time for rounds.
 const WARM_UP_SHARE: f64 = 0.25;
+/// Of the budget, at most, for what is only of use beside rounds.
+const RESERVED_SHARE: f64 = 0.1;
 /// The same where no budget ends the run.
 const WARM_UP_LIMIT: Duration = Duration::from_secs(600);
 /// Where no budget ends the run: a pass that takes a minute is as good as any other, and the user can end it.
@@ -41,6 +43,11 @@ impl Clock {
         let whole = self.budget.mul_f64(SOFT_SHARE);
         let left = whole.saturating_sub(self.started.elapsed()).saturating_sub(reserved);
         left.mul_f64(own / sum(&|it| it >= stage)).max(whole.mul_f64(own / sum(&|_| true) / 2.0))
+    }
+
+    /// What is kept from the rounds for something that takes so long: nothing, where few rounds would be left.
+    pub(super) fn may_reserve(&self, took: Duration) -> Duration {
+        if took <= self.budget.mul_f64(RESERVED_SHARE) { took } else { Duration::ZERO }
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -94,6 +101,14 @@ mod tests {
         clock.add(Duration::from_secs(5));
         assert_eq!(clock.end() - before, Duration::from_secs(5));
         assert!(clock.left() > Duration::from_secs(10).mul_f64(OVERTIME), "of a budget that has just begun");
+    }
+
+    /// The ceiling of a device of 20 MB/s takes half a minute.
+    #[test]
+    fn what_takes_much_of_the_budget_is_not_kept_from_the_rounds() {
+        let clock = clock(60, true);
+        assert_eq!(clock.may_reserve(Duration::from_secs(2)), Duration::from_secs(2));
+        assert_eq!(clock.may_reserve(Duration::from_secs(29)), Duration::ZERO);
     }
 
     #[test]

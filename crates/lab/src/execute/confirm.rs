@@ -13,7 +13,7 @@ use schema::{
     record::{ColdPass, Confirmation, Outcome},
 };
 
-use super::{Bench, Hooks, stage::Slot};
+use super::{Bench, Hooks, rounds::Slot};
 use crate::{
     link::Trouble,
     plan::{self, Given},

@@ -1,4 +1,5 @@
-//! From plan to record, stage by stage. `stage.rs` orders passes into trials and rounds, `pass` makes one.
+//! From plan to record, stage by stage. `stage.rs` has the order of a stage, `trials.rs` and `rounds.rs` its passes, and `pass`
+//! makes one.
 
 mod bench;
 pub mod calibrate;
@@ -12,7 +13,10 @@ mod filling;
 pub mod observe;
 mod pass;
 mod record;
+mod replays;
+mod rounds;
 mod stage;
+mod trials;
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -38,7 +42,7 @@ use bench::{Around, Draw, Stop, Times};
 use clock::Clock;
 pub use filling::LOST_MOST;
 pub use record::{Scenarios, planned};
-pub use stage::ROUNDS_MAX;
+pub use rounds::ROUNDS_MAX;
 
 /// Why a record is partial when the user stopped its run.
 pub const INTERRUPTED: &str = "interrupted";

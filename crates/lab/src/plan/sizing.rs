@@ -60,7 +60,8 @@ const FOUND_NS: f64 = 5000.0;
 /// The same of each further page of it. In passes that brought in their pages themselves 0.8 µs were seen.
 const FOUND_PAGE_NS: f64 = 1500.0;
 
-/// Of `ops` reads of so many bytes, which took so much processor time and brought in so many bytes together,
+/// Of `ops` reads of so many bytes, which took so much time (that of the processor, where some waited for the device) and brought in so
+/// many bytes together,
 /// `Trial::found_ns`. What looks at the bytes may take longer than their read: a loop of Python takes 14 ms for 1 MiB.
 pub fn found_ns(block_bytes: u64, ops: u64, cpu_ns: f64, brought_bytes: f64) -> f64 {
     let page = sys::page_bytes();
