@@ -13,7 +13,7 @@ use schema::{
 };
 
 use super::{
-    numbers::{count, in_page_cache, percent, size, thousands, times, times_at_most},
+    numbers::{count, in_page_cache, percent, percent_at_most, size, thousands, times, times_at_least, times_at_most},
     reason::reason,
 };
 use crate::layout::number::{self, part};
@@ -69,7 +69,7 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             size(*bytes)
         ),
         AdviceReason::AllSlower { times: least } => {
-            format!("a pass of every other method takes at least {} as long", times(*least))
+            format!("a pass of every other method takes at least {} as long", times_at_least(*least))
         }
         AdviceReason::BestGains { most, .. } if *most <= 1.0 => {
             "no method is faster that takes the accesses one by one".into()
@@ -78,7 +78,7 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             format!(
                 "the best method that takes the accesses one by one, {}, saves at most {}",
                 short(arm),
-                percent(1.0 - 1.0 / most)
+                percent_at_most(1.0 - 1.0 / most)
             )
         }
         AdviceReason::MoreThanReplayed { arm, share, most } => format!(
@@ -369,7 +369,7 @@ fn from_start(of: &Advice) -> String {
             let (replayed, at_most) = (percent(share.median.min(1.0)), 1.0 - 1.0 / most);
             // The replay of what was checked from one side may be a part of it.
             let share = match at_most > share.ci_high + SEEN_APART {
-                true => format!("{replayed} to {}", percent(at_most)),
+                true => format!("{replayed} to {}", percent_at_most(at_most)),
                 false => replayed,
             };
             format!(

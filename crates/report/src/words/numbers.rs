@@ -99,6 +99,16 @@ pub(crate) fn times_at_most(factor: f64) -> String {
     times(rounded_up(factor, unit))
 }
 
+/// As `times`, of a bound from below: it is not rounded above what it bounds.
+pub(crate) fn times_at_least(factor: f64) -> String {
+    let unit = match factor {
+        ..1.1 => 100.0,
+        ..10.0 => 10.0,
+        _ => 1.0,
+    };
+    times((factor * unit + 1e-9).floor() / unit)
+}
+
 /// To so many parts of 1.
 pub(crate) fn rounded_up(factor: f64, parts: f64) -> f64 {
     // 1.1 has a tenth and an error of representation.
@@ -143,6 +153,13 @@ fn precise_time(ns: f64) -> String {
 pub(crate) fn percent(share: f64) -> String {
     let percent = below_all(share) * 100.0;
     if percent != 0.0 && percent.abs() < 1.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+/// As `percent`, of a bound: it is not rounded below what it bounds.
+pub(crate) fn percent_at_most(share: f64) -> String {
+    let parts = if (0.0..0.01).contains(&share) { 1000.0 } else { 100.0 };
+    // Of nothing it is -0.
+    percent(rounded_up(share, parts).abs())
 }
 
 /// `41 % of it in the page cache`. A part is never shown as nothing or as all.
@@ -207,6 +224,9 @@ mod tests {
     fn a_bound_is_not_rounded_below_what_it_bounds() {
         let described = [1.0845, 1.09, 1.1, 1.3418, 8.03, 9.91, 14.4].map(times_at_most);
         assert_eq!(described, ["1.09x", "1.09x", "1.1x", "1.4x", "8.1x", "10x", "15x"]);
+        let described = [1.0855, 1.1, 3.96, 4.0, 9.99, 14.9].map(times_at_least);
+        assert_eq!(described, ["1.08x", "1.1x", "3.9x", "4.0x", "9.9x", "14x"]);
+        assert_eq!([0.71, 0.712, 0.0041, 0.0, 1.0].map(percent_at_most), ["71 %", "72 %", "0.5 %", "0 %", "100 %"]);
     }
 
     #[test]

@@ -63,13 +63,13 @@ pub(crate) fn says(
         true => String::new(),
         false => format!(", by the user time of {}", names.short(&time.own_work_of)),
     };
-    let most = numbers::percent(time.reading_at_most);
+    let most = numbers::percent_at_most(time.reading_at_most);
     says.push_str(&match time.faster_at_most {
         _ if is_unbounded(time) => "; all of it may be reading".to_string(),
         Some(times) => format!(
             "; reading takes at most {most} of its time{by}: with the same user time, another way of reading makes it at \
              most {} faster",
-            numbers::times(times)
+            numbers::times_at_most(times)
         ),
         None => format!("; reading takes at most {most} of its time{by}, if the user time stays the same"),
     });
