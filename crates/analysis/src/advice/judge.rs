@@ -493,7 +493,10 @@ fn program_rounds(found: &Found) -> Option<usize> {
 /// So few rounds that nothing has an interval.
 fn few_rounds(found: &Found) -> AdviceReason {
     let program = program_rounds(found);
-    let replays = found.view().arms.iter().map(|it| it.passes.len()).filter(|it| *it > 0);
+    let view = found.view();
+    // One that was left out has the rounds before that.
+    let replays = view.arms.iter().copied().chain([view.recorded]).filter(|it| it.entry.skipped.is_none());
+    let replays = replays.map(|it| it.passes.len()).filter(|it| *it > 0);
     match replays.chain(program).min() {
         None | Some(0) => AdviceReason::NotMeasured { reason: Reason::NoPass },
         Some(few) => AdviceReason::TooFewRounds { rounds: few as u32, least: LEAST_PAIRS },
