@@ -10,9 +10,10 @@ use anyhow::{Context, Result};
 use lab::{Hooks, execute::Settings, trace::TraceFile};
 use schema::{
     Experiment, Findings, Record, Skip,
+    advice::{Advice, AdviceReason},
     advised::Advised,
     observation::Means,
-    record::{self, Ending},
+    record::{self, Ending, Outcome, Sample},
 };
 
 use crate::{
@@ -140,14 +141,29 @@ impl RunResult {
             Some(Ending::TargetChanged) => return Exit::EveryPassFailed,
             Some(Ending::BudgetSpent) | None => {}
         }
+        let is_lost = |it: &AdviceReason| matches!(it, AdviceReason::NotMeasured { .. });
+        let is_lost = |it: &Advice| it.because.iter().any(is_lost);
         if !record.samples.is_empty() && record.samples.iter().all(failed) {
             Exit::EveryPassFailed
         } else if findings.is_decided() {
             Exit::Answered
+        } else if record.advised.is_some() && has_failed(record) && findings.advice.iter().all(is_lost) {
+            Exit::EveryPassFailed
         } else {
             Exit::NothingDecided
         }
     }
+}
+
+/// Whether something could not be made. A start that cannot be had, a pass whose state did not hold, or one that there was no time
+/// for, is no failure.
+fn has_failed(record: &Record) -> bool {
+    let samples = || record.samples.iter();
+    let counts = |it: &&Sample| matches!(it.outcome, Outcome::Ok { .. });
+    let has_passed = |cell: usize| samples().filter(counts).any(|it| it.cell == cell);
+    record.cells.iter().any(|it| matches!(it.skipped, Some(Skip::Failed(_))))
+        || samples().any(|it| matches!(it.outcome, Outcome::Failed { .. }) && !has_passed(it.cell))
+        || (!record.samples.is_empty() && !samples().any(|it| counts(&it)))
 }
 
 /// Whether an arm was skipped under every condition, and not only for what was asked of it.
@@ -206,6 +222,44 @@ mod tests {
         assert!(lacks(&[gone]) && lacks(&[gone, gone]) && lacks(&[slow, gone]) && lacks(&[never_cold, gone]));
         assert!(!lacks(&[never_cold]) && !lacks(&[never_cold, slow]) && !lacks(&[never_cold, None]));
         assert!(!lacks(&[gone, None]) && !lacks(&[slow, slow]) && !lacks(&[None]) && !lacks(&[]));
+    }
+
+    #[test]
+    fn a_pass_whose_state_did_not_hold_is_no_failure_beside_others() {
+        let mut planted = planted::Planting::default().plant().record;
+        let made = planted.samples.iter().find(|it| matches!(it.outcome, Outcome::Ok { .. })).unwrap().outcome.clone();
+        planted.samples.iter_mut().for_each(|it| it.outcome = made.clone());
+        let with = |change: &dyn Fn(&mut Sample)| {
+            let mut record = planted.clone();
+            record.cells.iter_mut().for_each(|it| it.skipped = None);
+            record.samples.iter_mut().for_each(change);
+            has_failed(&record)
+        };
+        let invalid = || Outcome::Invalid { reason: "23 pages left the page cache".to_string().into() };
+        let failed = || Outcome::Failed { reason: "no".into() };
+        let of_first = |it: &Sample| it.cell == planted.samples[0].cell;
+        assert!(!with(&|_| {}));
+        assert!(!with(&|it| if of_first(it) {
+            it.outcome = invalid()
+        }));
+        assert!(with(&|it| it.outcome = invalid()), "nothing counts");
+        let without = Record { samples: Vec::new(), ..planted.clone() };
+        let cells = without
+            .cells
+            .iter()
+            .cloned()
+            .map(|it| schema::record::Cell { skipped: Some(Skip::Untried), ..it })
+            .collect();
+        assert!(!has_failed(&Record { cells, ..without }), "there was no time for any");
+        assert!(with(&|it| if of_first(it) {
+            it.outcome = failed()
+        }));
+        assert!(
+            !with(&|it| if of_first(it) && it.round > 0 {
+                it.outcome = failed()
+            }),
+            "one of its passes was made"
+        );
     }
 
     #[test]

@@ -25,8 +25,16 @@ impl OutputArgs {
     /// # Errors
     /// A file exists already and `--force` was not given, or its folder does not.
     pub fn check(&self) -> Result<()> {
-        let documents: Vec<_> = self.documents.0.iter().map(|(export, path)| (export.name, Some(&**path))).collect();
-        check(&documents, self.force)?;
+        self.check_with(&[])
+    }
+
+    /// As `check`, with files that are written beside these.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn check_with(&self, others: &[(&str, Option<&Path>)]) -> Result<()> {
+        let documents = self.documents.0.iter().map(|(export, path)| (export.name, Some(&**path)));
+        check(&documents.chain(others.iter().copied()).collect::<Vec<_>>(), self.force)?;
         check_open(self.open, self.place_of("html"))
     }
 

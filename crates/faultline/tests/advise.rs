@@ -304,6 +304,7 @@ fn what_cannot_be_asked_is_refused_before_anything_runs() {
     refused(&["--state=limited"], &["cold, cached or as-found"]);
     refused(&["--trace", &file, &file], &["no trace of faultline"]);
     refused(&["--save-trace", "-"], &["--save-trace"]);
+    refused(&["--save-trace", &marker, &format!("--json={marker}")], &["--save-trace", "--json", "cannot both"]);
     refused(&["--once", "--switch=x"], &["--once"]);
 }
 

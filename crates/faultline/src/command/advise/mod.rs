@@ -19,14 +19,12 @@ use lab::{
 };
 use rustix::time::{ClockId, clock_gettime};
 use schema::{
-    Arm, Bytes, Consume, Descriptor, Experiment, Fill, Record, Skip, State,
-    advice::AdviceReason,
+    Arm, Bytes, Consume, Descriptor, Experiment, Fill, State,
     advised::{Advised, Group, Pattern, Reach},
     command::{self, Spec},
     distinct,
     experiment::TraceAsked,
     observation::{Access, Means},
-    record::{Outcome, Sample},
     trace::{Exact, FileSummary, Summary, Traced, TracedFile},
 };
 use sys::follow::MAPPING_BYTES_MIN;
@@ -36,7 +34,7 @@ use files::{Matters, Together, sizes};
 use crate::{
     cli::AdviseArgs,
     exit::{Exit, Stopped, UsageError},
-    measure::{self, RunResult, RunSettings},
+    measure::{self, RunSettings},
     output,
     progress::Line,
     replay,
@@ -61,13 +59,10 @@ const ALIGNMENT: u64 = 4096;
 const OTHERS: usize = 20;
 
 pub fn run(args: &AdviseArgs) -> Result<Exit> {
-    args.output.check()?;
-    if let Some(path) = &args.save_trace {
-        if output::is_stdout(path) {
-            return Err(UsageError("a trace is no text; name a file for it with --save-trace".into()).into());
-        }
-        output::check(&[("save-trace", Some(path))], args.output.force)?;
+    if args.save_trace.as_deref().is_some_and(output::is_stdout) {
+        return Err(UsageError("a trace is no text; name a file for it with --save-trace".into()).into());
     }
+    args.output.check_with(&[("save-trace", args.save_trace.as_deref())])?;
     let mistake = match (&args.trace, &args.file) {
         (Some(_), None) => {
             Some("--trace needs the file that it is of before the command: --trace T FILE -- CMD".to_string())
@@ -141,7 +136,7 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
     // What was not saved cannot be shown later.
     let details = args.details || (saved.is_none() && !args.output.quiet);
     output::emit(&measured.record, &measured.findings, saved, &args.output, details)?;
-    Ok(outcome(&measured))
+    Ok(measured.outcome())
 }
 
 /// What is run how often, before anything is.
@@ -647,71 +642,9 @@ fn hinted(known: &Known, state: State, is_switched: bool) -> Vec<String> {
     }
 }
 
-fn outcome(measured: &RunResult) -> Exit {
-    let advice = &measured.findings.advice;
-    let is_lost = |it: &AdviceReason| matches!(it, AdviceReason::NotMeasured { .. });
-    match measured.outcome() {
-        Exit::NothingDecided
-            if has_failed(&measured.record) && advice.iter().all(|it| it.because.iter().any(is_lost)) =>
-        {
-            Exit::EveryPassFailed
-        }
-        other => other,
-    }
-}
-
-/// Whether something could not be made. A start that cannot be had, a pass whose state did not hold, or one that there was no time
-/// for, is no failure.
-fn has_failed(record: &Record) -> bool {
-    let samples = || record.samples.iter();
-    let counts = |it: &&Sample| matches!(it.outcome, Outcome::Ok { .. });
-    let has_passed = |cell: usize| samples().filter(counts).any(|it| it.cell == cell);
-    record.cells.iter().any(|it| matches!(it.skipped, Some(Skip::Failed(_))))
-        || samples().any(|it| matches!(it.outcome, Outcome::Failed { .. }) && !has_passed(it.cell))
-        || (!record.samples.is_empty() && !samples().any(|it| counts(&it)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_pass_whose_state_did_not_hold_is_no_failure_beside_others() {
-        let mut planted = planted::Planting::default().plant().record;
-        let made = planted.samples.iter().find(|it| matches!(it.outcome, Outcome::Ok { .. })).unwrap().outcome.clone();
-        planted.samples.iter_mut().for_each(|it| it.outcome = made.clone());
-        let with = |change: &dyn Fn(&mut Sample)| {
-            let mut record = planted.clone();
-            record.cells.iter_mut().for_each(|it| it.skipped = None);
-            record.samples.iter_mut().for_each(change);
-            has_failed(&record)
-        };
-        let invalid = || Outcome::Invalid { reason: "23 pages left the page cache".to_string().into() };
-        let failed = || Outcome::Failed { reason: "no".into() };
-        let of_first = |it: &Sample| it.cell == planted.samples[0].cell;
-        assert!(!with(&|_| {}));
-        assert!(!with(&|it| if of_first(it) {
-            it.outcome = invalid()
-        }));
-        assert!(with(&|it| it.outcome = invalid()), "nothing counts");
-        let without = Record { samples: Vec::new(), ..planted.clone() };
-        let cells = without
-            .cells
-            .iter()
-            .cloned()
-            .map(|it| schema::record::Cell { skipped: Some(Skip::Untried), ..it })
-            .collect();
-        assert!(!has_failed(&Record { cells, ..without }), "there was no time for any");
-        assert!(with(&|it| if of_first(it) {
-            it.outcome = failed()
-        }));
-        assert!(
-            !with(&|it| if of_first(it) && it.round > 0 {
-                it.outcome = failed()
-            }),
-            "one of its passes was made"
-        );
-    }
 
     #[test]
     fn a_file_that_is_written_right_after_a_moment_is_seen_to_have_changed() {
