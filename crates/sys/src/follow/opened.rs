@@ -4,7 +4,7 @@ use std::{
     ffi::CString,
     fs::{self, File},
     io,
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{FileExt, MetadataExt},
     path::Path,
 };
 
@@ -103,9 +103,9 @@ impl Opened {
         let link = format!("/proc/{thread}/fd/{descriptor}");
         let metadata = fs::metadata(&link)?;
         let path = fs::read_link(&link)?.to_string_lossy().into_owned();
-        let info = fs::read_to_string(format!("/proc/{thread}/fdinfo/{descriptor}"))?;
-        let (position, flags) = parse(&info);
         let is_file = metadata.is_file();
+        // The program is stopped meanwhile.
+        let (position, flags) = if is_file { parse(&information(thread, descriptor)?) } else { (0, 0) };
         let generation = if is_file { generation(&link, &metadata) } else { Vec::new() };
         Ok(Opened {
             is_file,
@@ -187,6 +187,14 @@ fn generation(link: &str, metadata: &fs::Metadata) -> Vec<u8> {
     let born = metadata.created().ok().filter(|_| !is_layered);
     let born = born.and_then(|it| it.duration_since(std::time::UNIX_EPOCH).ok());
     born.map_or_else(Vec::new, |it| it.as_nanos().to_ne_bytes().to_vec())
+}
+
+/// What fdinfo begins with: locks and what else there is follow.
+fn information(thread: i32, descriptor: i32) -> io::Result<String> {
+    const FIRST: usize = 256;
+    let mut first = [0; FIRST];
+    let length = File::open(format!("/proc/{thread}/fdinfo/{descriptor}"))?.read_at(&mut first, 0)?;
+    Ok(String::from_utf8_lossy(&first[..length]).into_owned())
 }
 
 /// `pos:` is decimal, `flags:` octal (proc_pid_fdinfo(5)).

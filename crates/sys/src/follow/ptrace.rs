@@ -1,7 +1,16 @@
 //! ptrace(2) and waitpid(2), as little of them as is needed. (`nix` has wrappers; its waitpid fails on real-time signals,
 //! which threads of glibc send each other.)
 
-use std::{fs::File, io, os::unix::fs::FileExt, ptr};
+use std::{
+    fs::File,
+    io,
+    os::unix::fs::FileExt,
+    ptr,
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
+
+use rustix::thread::sched_getaffinity;
 
 /// linux/ptrace.h; `libc` has it for some systems only.
 const EVENT_STOP: i32 = 128;
@@ -34,11 +43,29 @@ pub(super) enum Stop {
     New,
 }
 
+/// For how long the next stop is polled for before this thread sleeps. Stops come in pairs (a call and its result), and the
+/// processor of a thread that sleeps halts: in a virtual machine it takes tens of microseconds to wake it.
+const POLL: Duration = Duration::from_micros(50);
+
 /// The next thing that happens to any thread that this thread traces, or to its children; nothing when `patient` is
 /// false and nothing has happened; an error (ECHILD) when no child is left.
 pub(super) fn wait(patient: bool) -> io::Result<Option<(i32, Stop)>> {
+    let began = Instant::now();
+    // With one processor, those that are waited for need it.
+    while patient && *HAS_PROCESSORS && began.elapsed() < POLL {
+        if let Some(stopped) = next(libc::WNOHANG)? {
+            return Ok(Some(stopped));
+        }
+    }
+    next(if patient { 0 } else { libc::WNOHANG })
+}
+
+/// Whether this process may use more than one.
+static HAS_PROCESSORS: LazyLock<bool> = LazyLock::new(|| sched_getaffinity(None).is_ok_and(|it| it.count() > 1));
+
+fn next(flags: i32) -> io::Result<Option<(i32, Stop)>> {
     let mut status = 0;
-    let flags = libc::__WALL | libc::__WNOTHREAD | if patient { 0 } else { libc::WNOHANG };
+    let flags = libc::__WALL | libc::__WNOTHREAD | flags;
     loop {
         // SAFETY: the status is written to a variable of ours.
         let thread = unsafe { libc::waitpid(-1, &raw mut status, flags) };
