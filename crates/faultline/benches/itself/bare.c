@@ -1,7 +1,9 @@
 /* The hand-written loop that faultline's own cells are held against: no framework, the same offsets (SplitMix64 and
  * multiply-shift), the same sum of little-endian 64-bit words, the same file in the page table beforehand.
  *
- *   bare pread|mmap FILE BLOCK OPS SEED  ->  nanoseconds of the second of two passes, and the checksum
+ *   bare pread|mmap FILE BLOCK OPS SEED [LIST]  ->  nanoseconds of the second of two passes, and the checksum
+ *
+ * LIST has OPS pairs of 64-bit numbers, an offset and a length of at most BLOCK, and is read before the clock starts.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -76,8 +78,27 @@ static uint64_t loop_pread(int fd, uint8_t *buffer, uint64_t slots, size_t block
     return total;
 }
 
+struct place {
+    uint64_t offset, length;
+};
+
+static uint64_t list_mmap(const uint8_t *map, const struct place *list, uint64_t ops) {
+    uint64_t total = 0;
+    for (uint64_t i = 0; i < ops; i++) total += sum(map + list[i].offset, list[i].length);
+    return total;
+}
+
+static uint64_t list_pread(int fd, uint8_t *buffer, const struct place *list, uint64_t ops) {
+    uint64_t total = 0;
+    for (uint64_t i = 0; i < ops; i++) {
+        if (pread(fd, buffer, list[i].length, (off_t)list[i].offset) != (ssize_t)list[i].length) exit(1);
+        total += sum(buffer, list[i].length);
+    }
+    return total;
+}
+
 int main(int argc, char **argv) {
-    if (argc != 6) return 2;
+    if (argc != 6 && argc != 7) return 2;
     int mapped = strcmp(argv[1], "mmap") == 0;
     int fd = open(argv[2], O_RDONLY);
     size_t block = strtoull(argv[3], 0, 10);
@@ -87,6 +108,12 @@ int main(int argc, char **argv) {
     uint64_t slots = (uint64_t)st.st_size / block;
     uint8_t *buffer = mmap(0, block < 4096 ? 4096 : block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     memset(buffer, 1, block);
+    struct place *list = 0;
+    if (argc == 7) {
+        FILE *from = fopen(argv[6], "rb");
+        list = malloc(ops * sizeof *list);
+        if (!from || fread(list, sizeof *list, ops, from) != ops) return 1;
+    }
     const uint8_t *map = mapped ? mmap(0, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0) : 0;
     for (int pass = 0; pass < 2; pass++) {
         if (pass) { /* what comes before a timed pass in state mapped: the end of the file, so that caches are not warm */
@@ -102,7 +129,10 @@ int main(int argc, char **argv) {
         uint64_t state = seed;
         state = next(&state); /* the first thread's own generator: docs/FORMATS.md, "Offsets" */
         begun = now();
-        total = mapped ? loop_mmap(map, slots, block, ops, state) : loop_pread(fd, buffer, slots, block, ops, state);
+        if (list)
+            total = mapped ? list_mmap(map, list, ops) : list_pread(fd, buffer, list, ops);
+        else
+            total = mapped ? loop_mmap(map, slots, block, ops, state) : loop_pread(fd, buffer, slots, block, ops, state);
         took = now() - begun;
     }
     if (swept == 1) puts(""); /* keeps the sweep */

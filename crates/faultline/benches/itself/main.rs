@@ -3,6 +3,7 @@
 //! run it beside anything else.
 
 mod languages;
+mod loops;
 mod observe;
 mod probes;
 mod stalls;
@@ -13,18 +14,16 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     fmt::Write as _,
-    io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail, ensure};
 use lab::runtime;
 use schema::{
-    Arm, Bytes, Consume, Span, Workload,
+    Bytes,
     findings::{Document, Findings, Verdict},
-    protocol::{Hold, Job, PROTOCOL, Reply, Request},
 };
 
 const FILE_BYTES: u64 = 256 << 20;
@@ -50,7 +49,7 @@ fn main() -> Result<()> {
     std::fs::write(&file, noise(FILE_BYTES))?;
 
     match std::env::args().skip(1).find(|it| !it.starts_with('-')).as_deref() {
-        Some("loops") => return against_bare_loop(&tool, &bare, &file).map(|table| print!("{table}")),
+        Some("loops") => return loops::table(&tool, &bare, folder.path(), &file).map(|table| print!("{table}")),
         Some("observe") => return observe::table(&tool, &reader, &file).map(|table| print!("{table}")),
         Some("truth") => {
             // In MiB; whole files are read, so large ones take minutes.
@@ -83,7 +82,7 @@ fn main() -> Result<()> {
     );
     let survey = |seed: u64| document(&tool, folder.path(), &[&"run", &file.display(), &"--seed", &seed]);
     eprintln!("1/6  cells against the bare loop");
-    let loops = against_bare_loop(&tool, &bare, &file)?;
+    let loops = loops::table(&tool, &bare, folder.path(), &file)?;
     eprintln!("2/6  passes with and without probes");
     let probes = probes::table(&tool, &file)?;
     eprintln!("3/6  programs that are watched");
@@ -170,127 +169,6 @@ fn noise(bytes: u64) -> Vec<u8> {
             state.to_le_bytes()
         })
         .collect()
-}
-
-/// (a) Random reads in state `mapped`, each round one pass of the bare loop and one of a worker, in turn first.
-fn against_bare_loop(tool: &Path, bare: &Path, file: &Path) -> Result<String> {
-    let mut table = format!(
-        "## A cell against a bare loop\n\n\
-         Random reads of a {} file, state `mapped`, consume `sum`, one thread.\n\
-         The bare loop is `crates/faultline/benches/itself/bare.c`; both sides run in turn, {ROUNDS} rounds, and the ratio is the median of the rounds' ratios with its 95 % interval.\n\
-         Target: within 3 %.\n\n\
-         | method | block | bare loop, ns/op | faultline, ns/op | ratio | 95 % interval |{}\n|---|---|---|---|---|---|{}\n",
-        Bytes(FILE_BYTES),
-        if fio().is_some() { " fio, ns/op | fio / bare |" } else { "" },
-        if fio().is_some() { "---|---|" } else { "" },
-    );
-    for method in ["pread", "mmap"] {
-        for block in [64u64, 512, 4096, 65536, 1 << 20] {
-            let ops = ((64 << 20) / block).clamp(256, 200_000);
-            let (mut of_bare, mut of_tool, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-            for round in 0..ROUNDS {
-                let one = || -> Result<(f64, String)> {
-                    let output = Command::new(bare)
-                        .args([
-                            method,
-                            &file.display().to_string(),
-                            &block.to_string(),
-                            &ops.to_string(),
-                            &SEED.to_string(),
-                        ])
-                        .output()?;
-                    let text = String::from_utf8(output.stdout)?;
-                    let (ns, checksum) = text.trim().split_once(' ').context("the bare loop failed")?;
-                    Ok((ns.parse::<f64>()? / ops as f64, checksum.to_string()))
-                };
-                let other = || pass(tool, file, method, block, ops);
-                let (first, second) = match round % 2 {
-                    0 => (one()?, other()?),
-                    _ => {
-                        let second = other()?;
-                        (one()?, second)
-                    }
-                };
-                ensure!(first.1 == second.1, "{method} {block}: checksums {} and {} differ", first.1, second.1);
-                of_bare.push(first.0);
-                of_tool.push(second.0);
-                ratios.push(second.0 / first.0);
-            }
-            let ratio = analysis::stats::median_of_positive(ratios).context("too few rounds")?;
-            write!(
-                table,
-                "| {method} | {} | {:.1} | {:.1} | {:.3} | {:.3} to {:.3} |",
-                Bytes(block),
-                median(&mut of_bare),
-                median(&mut of_tool),
-                ratio.median,
-                ratio.ci_low,
-                ratio.ci_high
-            )?;
-            if let Some(version) = fio() {
-                match fio_ns(file, method, block, ops) {
-                    Ok(ns) => write!(table, " {ns:.0} | {:.2} |", ns / median(&mut of_bare))?,
-                    Err(error) => write!(table, " {version}: {error} | |")?,
-                }
-            }
-            table.push('\n');
-        }
-    }
-    table.push('\n');
-    Ok(table)
-}
-
-/// One pass of a worker, as the controller would have it.
-fn pass(tool: &Path, file: &Path, method: &str, block_bytes: u64, ops: u64) -> Result<(f64, String)> {
-    let arm: Arm = method.parse().map_err(anyhow::Error::msg)?;
-    let job = Job {
-        workload: Workload::Random,
-        consume: Consume::Sum,
-        block_bytes,
-        ops,
-        seed: SEED,
-        hold: Hold::Warm,
-        ..Job::new(&arm, &file.display().to_string(), Span { offset: 0, bytes: FILE_BYTES })
-    };
-    let mut child = Command::new(tool).arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
-    let mut ask = |child: &mut Child, request: &Request| -> Result<Reply> {
-        let input = child.stdin.as_mut().expect("a pipe");
-        writeln!(input, "{}", serde_json::to_string(request)?)?;
-        let mut line = String::new();
-        output.read_line(&mut line)?;
-        Ok(serde_json::from_str(&line)?)
-    };
-    ask(&mut child, &Request::Hello { protocol: PROTOCOL })?;
-    ask(&mut child, &Request::Prepare(Box::new(job)))?;
-    let Reply::Done(done) = ask(&mut child, &Request::Go { pass: 1, warm: 0 })? else {
-        bail!("{method}: the pass failed")
-    };
-    writeln!(child.stdin.as_mut().expect("a pipe"), "{}", serde_json::to_string(&Request::Bye {})?)?;
-    child.wait()?;
-    Ok((done.phases.work_ns as f64 / done.tally.ops as f64, done.tally.checksum))
-}
-
-fn fio() -> Option<String> {
-    let output = Command::new("fio").arg("--version").output().ok()?;
-    Some(String::from_utf8_lossy(&output.stdout).trim().to_string())
-}
-
-/// fio's own idea of the same: resident file, psync or mmap engine, without its hints and invalidation.
-fn fio_ns(file: &Path, method: &str, block: u64, ops: u64) -> Result<f64> {
-    let engine = if method == "mmap" { "mmap" } else { "psync" };
-    let output = Command::new("fio")
-        .args(["--name=cell", "--rw=randread", "--output-format=json", "--invalidate=0", "--fadvise_hint=0"])
-        .args(["--norandommap", "--gtod_reduce=1", "--loops=1", "--pre_read=0"])
-        .arg(format!("--ioengine={engine}"))
-        .arg(format!("--filename={}", file.display()))
-        .arg(format!("--bs={block}"))
-        .arg(format!("--size={FILE_BYTES}"))
-        .arg(format!("--io_size={}", block * ops * 4))
-        .output()?;
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).context("fio refused")?;
-    let iops = report["jobs"][0]["read"]["iops"].as_f64().filter(|it| *it > 0.0).context("fio reported no reads")?;
-    Ok(1e9 / iops)
 }
 
 /// One run with `--json`.

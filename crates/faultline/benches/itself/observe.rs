@@ -82,7 +82,8 @@ fn one(tool: &Path, target: &Target, line: &str, by: Option<Means>) -> Result<Du
     let job = Job { consume: Consume::Touch, watch, permit, ..Job::new(&spec.arm(), &target.path, whole) };
     let said = |trouble: Trouble| anyhow::anyhow!("{line}: {trouble:?}");
     let mut command = Command::new(tool);
-    command.arg("worker");
+    // Cargo's libraries: the loader looks for those of the program in each of their folders, which are stops.
+    command.arg("worker").env_remove("LD_LIBRARY_PATH");
     let interrupted = AtomicBool::new(false);
     let done = Link::one_pass(command, &job, LIMIT, &interrupted).map_err(said)?;
     Ok(Duration::from_nanos(done.phases.total_ns()))
