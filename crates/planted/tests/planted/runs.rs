@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use planted::{CellKind, Planted, Planting};
 use schema::{
-    Layout,
+    Findings, Layout,
     experiment::Variant,
     gate::{BreachCause, Gate, Presence},
     machine::{MadeOn, Origin},
@@ -19,9 +19,15 @@ fn some_plans() -> impl Iterator<Item = Planted> {
     plans().step_by(3)
 }
 
-fn gate(threshold: &str, first: &Planted, second: &Planted) -> Gate {
-    let [a, b] = [first, second].map(|it| analysis::analyze(&it.record));
-    analysis::gate(&threshold.parse().unwrap(), &[(&first.record, &a)], &[vec![(&second.record, &b)]]).unwrap()
+/// A run is analysed once, however many gates it is held against.
+type Analyzed<'a> = (&'a Record, Findings);
+
+fn analyzed(run: &Planted) -> Analyzed<'_> {
+    (&run.record, analysis::analyze(&run.record))
+}
+
+fn gate(threshold: &str, (first, a): &Analyzed, (second, b): &Analyzed) -> Gate {
+    analysis::gate(&threshold.parse().unwrap(), &[(first, a)], &[vec![(second, b)]]).unwrap()
 }
 
 #[test]
@@ -53,12 +59,13 @@ fn a_gate_is_breached_by_the_slower_cell_and_by_the_one_that_is_gone_and_by_no_o
         let arm = &first.record.cells[cell].arm.name;
         let condition = &first.record.conditions[first.record.cells[cell].condition];
         let threshold = format!("{arm} slower 10%");
-        let unchanged = gate(&threshold, &first, &first.with_slower(cell, 1.0));
+        let before = analyzed(&first);
+        let unchanged = gate(&threshold, &before, &analyzed(&first.with_slower(cell, 1.0)));
         // A cell that both runs lack cannot be judged either.
         let lacking = unchanged.breaches.len();
         assert!(unchanged.breaches.iter().all(|it| matches!(it.cause, BreachCause::NotCompared { .. })));
         let of = |second: &Planted| {
-            let gate = gate(&threshold, &first, second);
+            let gate = gate(&threshold, &before, &analyzed(second));
             assert_eq!(gate.breaches.len(), lacking + 1, "{gate:?}");
             let ours = |it: &&schema::gate::Breach| match &it.cause {
                 BreachCause::Beyond { .. } => true,
@@ -78,8 +85,10 @@ fn a_gate_is_breached_by_the_slower_cell_and_by_the_one_that_is_gone_and_by_no_o
 #[test]
 fn noise_alone_breaches_no_gate() {
     for first in some_plans() {
+        let second = first.with_slower(0, 1.0);
+        let (before, after) = (analyzed(&first), analyzed(&second));
         for arm in ["native/pread", "native/mmap", "native/read"] {
-            let gate = gate(&format!("{arm} slower 10%"), &first, &first.with_slower(0, 1.0));
+            let gate = gate(&format!("{arm} slower 10%"), &before, &after);
             let beyond = gate.breaches.iter().filter(|it| matches!(it.cause, BreachCause::Beyond { .. })).count();
             assert_eq!(beyond, 0, "{gate:?}");
         }
@@ -101,13 +110,13 @@ fn a_machine_that_drifts_breaches_no_gate_and_hides_no_change() {
             let beyond = gate.breaches.iter().filter(|it| matches!(it.cause, BreachCause::Beyond { .. }));
             beyond.map(|it| it.id.cell).collect::<Vec<usize>>()
         };
-        let threshold = format!("{arm} slower 10%");
+        let (threshold, before) = (format!("{arm} slower 10%"), analyzed(&first));
         for factor in [0.8, 1.2] {
             let second = drifted(&first, factor);
-            let unchanged = gate(&threshold, &first, &second);
+            let unchanged = gate(&threshold, &before, &analyzed(&second));
             assert!(unchanged.checked > 0 && unchanged.absolute == 0);
             assert_eq!(beyond(&unchanged), [0; 0]);
-            assert_eq!(beyond(&gate(&threshold, &first, &second.with_slower(cell, 1.5))), [cell]);
+            assert_eq!(beyond(&gate(&threshold, &before, &analyzed(&second.with_slower(cell, 1.5)))), [cell]);
         }
     }
 }
