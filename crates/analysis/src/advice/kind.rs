@@ -140,6 +140,8 @@ struct Seen {
     populate: &'static str,
     /// Of a call on average; 0 without one.
     call_bytes: f64,
+    /// Half of the calls or more are of about that size.
+    is_alike: bool,
     /// Most bytes, and nearly all calls, are read at the position of the file.
     at_position: bool,
 }
@@ -180,6 +182,11 @@ impl Seen {
         };
         let [at_position, at_offsets] = [true, false].map(|it| of_calls(it, |it| it.bytes));
         let [positioned, placed] = [true, false].map(|it| of_calls(it, |it| it.count) as f64);
+        let call_bytes = access.read_bytes() as f64 / access.read_calls().max(1) as f64;
+        let sizes = || access.calls.values().flat_map(|it| &it.sizes);
+        // Of half of the mean or more, as a bin holds up to twice its value.
+        let large = sizes().filter(|it| 4.0 * it.value as f64 > call_bytes).map(|it| it.events).fold(0, sum);
+        let sized = sizes().map(|it| it.events).fold(0, sum);
         Seen {
             maps,
             direct: !maps && is_under(Access::DIRECT, Some(&access.opens_direct)),
@@ -189,7 +196,8 @@ impl Seen {
                 true if is_hinted(&["madvise(MADV_POPULATE_READ)"]) => "populate-read",
                 _ => "no",
             },
-            call_bytes: access.read_bytes() as f64 / access.read_calls().max(1) as f64,
+            call_bytes,
+            is_alike: 2 * large >= sized,
             at_position: at_position > at_offsets && placed <= FEW_AT_OFFSETS * positioned,
         }
     }
@@ -219,7 +227,8 @@ impl Seen {
         // Each call of a buffer brings in the whole of it. Calls that are many times as large again are another way to read: their
         // memory does not stay in the processor's caches.
         let arm_call_bytes = buffer_kib(arm).map_or(bytes, |kib| f64::from(kib) * 1024.0);
-        let in_larger_calls = !self.maps && self.call_bytes > OTHER_CALLS * bytes;
+        // Some large calls among many small ones are neither: a buffer would bring in its size for each of the small ones.
+        let in_larger_calls = !self.maps && self.is_alike && self.call_bytes > OTHER_CALLS * bytes;
         options == (self.maps, self.direct, self.advice, self.populate != "no", false)
             && in_larger_calls == buffer_kib(arm).is_some()
             && (self.maps || self.call_bytes <= OTHER_CALLS * arm_call_bytes)
@@ -368,6 +377,12 @@ mod tests {
         let mut large = Access::default();
         (0..32).for_each(|_| large.count_call("read", 128 << 10, 128 << 10, true));
         assert_eq!(names(&large), ["pread+buffer_kib=128"]);
+        let mut mixed = large.clone();
+        (0..3000).for_each(|_| mixed.count_call("pread64", 100, 100, false));
+        let mut few = pattern.clone();
+        few.bytes = 1000 * 256;
+        let names_of_few = done_by(&mixed, &few, arms.iter());
+        assert!(names_of_few.is_empty(), "an index by 128 KiB and rows of 100 B: {names_of_few:?}");
         let mut at_once = Access::default();
         at_once.count_call("read", 256 << 20, 256 << 20, true);
         assert_eq!(names(&at_once), [""; 0], "nothing was measured that reads so much at a time");
