@@ -264,7 +264,7 @@ pub struct AdviseArgs {
     /// The command with a switch of its own set, measured beside what is predicted (repeatable); one line, without a shell
     #[arg(long, value_name = "COMMAND", value_parser = not_blank, conflicts_with = "once")]
     pub switch: Vec<String>,
-    /// Compare the command with its switch even when exit codes or standard output differ
+    /// Accept exit codes other than 0, and a switch whose standard output differs
     #[arg(long)]
     pub anyway: bool,
     /// Run the command for the recording alone; what cannot be checked then is not advised

@@ -155,14 +155,18 @@ impl RunResult {
     }
 }
 
-/// Whether something could not be made. A start that cannot be had, a pass whose state did not hold, or one that there was no time
+/// Whether the program, or the replay of what it did, could not be made. A start that cannot be had, a pass whose state did not hold, or one that there was no time
 /// for, is no failure.
 fn has_failed(record: &Record) -> bool {
     let samples = || record.samples.iter();
     let counts = |it: &&Sample| matches!(it.outcome, Outcome::Ok { .. });
     let has_passed = |cell: usize| samples().filter(counts).any(|it| it.cell == cell);
-    record.cells.iter().any(|it| matches!(it.skipped, Some(Skip::Failed(_))))
-        || samples().any(|it| matches!(it.outcome, Outcome::Failed { .. }) && !has_passed(it.cell))
+    let is_of_program = |cell: &record::Cell| cell.baseline;
+    record.cells.iter().any(|it| is_of_program(it) && matches!(it.skipped, Some(Skip::Failed(_))))
+        || samples().any(|it| {
+            let is_meant = record.cells.get(it.cell).is_some_and(is_of_program);
+            is_meant && matches!(it.outcome, Outcome::Failed { .. }) && !has_passed(it.cell)
+        })
         || (!record.samples.is_empty() && !samples().any(|it| counts(&it)))
 }
 
