@@ -6,10 +6,10 @@ use std::{
 };
 
 use schema::{
-    Condition, Fill, Skip, Span, State, Workload,
+    Arm, Condition, Fill, Skip, Span, State, Workload,
     experiment::{Claim, EXPECTED_RATIO, Metric},
     record::Reading,
-    runtime::NATIVE,
+    runtime::{JVM, NATIVE, PYTHON},
     unit_cost::Calibration,
 };
 
@@ -45,8 +45,19 @@ const SHARE_OF_CALIBRATION: f64 = 0.15;
 const WARM_PASS_S: f64 = 0.012;
 const SLOW_PASS_S: f64 = 0.02;
 const AROUND_PASS_S: f64 = 0.01;
+/// A JVM starts for each pass, and compiles the loop before it; Python imports numpy.
+const AROUND_JVM_PASS_S: f64 = 0.5;
+const AROUND_PYTHON_PASS_S: f64 = 0.1;
 /// Of a scan in state limited, until it is steady, and the timed one.
 const LIMITED_PASSES: f64 = 4.0;
+
+fn around_pass_s(arm: &Arm) -> f64 {
+    match arm.runtime.as_str() {
+        it if it == JVM.name => AROUND_JVM_PASS_S,
+        it if it == PYTHON.name => AROUND_PYTHON_PASS_S,
+        _ => AROUND_PASS_S,
+    }
+}
 
 /// As far as windows may move: a range that an experiment names may lie beyond what the planner found to be of use.
 fn may_touch(ranges: impl Iterator<Item = (Given, Span)>) -> u64 {
@@ -159,7 +170,8 @@ impl Bench<'_> {
     /// What a round of a condition takes, in seconds, as far as that is known without a trial.
     fn need(&self, index: usize) -> f64 {
         let condition = &self.record.conditions[index];
-        let cells = self.cells_of(index).into_iter().filter(|&it| self.record.cells[it].skipped.is_none()).count();
+        let cells = self.cells_of(index).into_iter().map(|it| &self.record.cells[it]);
+        let around: Vec<f64> = cells.filter(|it| it.skipped.is_none()).map(|it| around_pass_s(&it.arm)).collect();
         let of_disk = self.record.ceiling.value().map(|it| it.bytes_per_s);
         let of_throttle = condition.storage.and_then(|it| it.read_bytes_per_s).map(|it| it as f64);
         let per_s = [of_disk, of_throttle].into_iter().flatten().reduce(f64::min);
@@ -191,7 +203,7 @@ impl Bench<'_> {
             _ if condition.state.is_held() => 2.0 * WARM_PASS_S,
             _ => WARM_PASS_S,
         };
-        cells as f64 * (AROUND_PASS_S + pass_s)
+        around.iter().map(|it| it + pass_s).sum()
     }
 
     /// How much the device reads ahead, in bytes.
