@@ -6,10 +6,10 @@ use std::{
 };
 
 use schema::{
-    Arm, Condition, Fill, Skip, Span, State, Workload,
+    Condition, Fill, Skip, Span, State, Workload,
     experiment::{Claim, EXPECTED_RATIO, Metric},
     record::Reading,
-    runtime::{JVM, NATIVE, PYTHON},
+    runtime::NATIVE,
     unit_cost::Calibration,
 };
 
@@ -24,7 +24,7 @@ use crate::{
         self, Given, Stage, possible,
         sizing::{self, ClaimedCpu, Trial},
     },
-    state,
+    runtime, state,
 };
 
 /// Of a stage's time, after trials and fills.
@@ -40,24 +40,12 @@ const TICK_NS: f64 = 4e6;
 const RUNTIME_TICK_NS: f64 = 1e7;
 /// Of the budget: what unit costs take in a survey.
 const SHARE_OF_CALIBRATION: f64 = 0.15;
-/// What a pass takes before there was a trial, in seconds: one in memory, one that waits for the device, and what is around
-/// each. Only the proportions matter: stages share the budget by them.
+/// What a pass takes before there was a trial, in seconds: one in memory, and one that waits for the device. Only the
+/// proportions matter, to each other and to what is around a pass: stages share the budget by them.
 const WARM_PASS_S: f64 = 0.012;
 const SLOW_PASS_S: f64 = 0.02;
-const AROUND_PASS_S: f64 = 0.01;
-/// A JVM starts for each pass, and compiles the loop before it; Python imports numpy.
-const AROUND_JVM_PASS_S: f64 = 0.5;
-const AROUND_PYTHON_PASS_S: f64 = 0.1;
 /// Of a scan in state limited, until it is steady, and the timed one.
 const LIMITED_PASSES: f64 = 4.0;
-
-fn around_pass_s(arm: &Arm) -> f64 {
-    match arm.runtime.as_str() {
-        it if it == JVM.name => AROUND_JVM_PASS_S,
-        it if it == PYTHON.name => AROUND_PYTHON_PASS_S,
-        _ => AROUND_PASS_S,
-    }
-}
 
 /// As far as windows may move: a range that an experiment names may lie beyond what the planner found to be of use.
 fn may_touch(ranges: impl Iterator<Item = (Given, Span)>) -> u64 {
@@ -171,7 +159,9 @@ impl Bench<'_> {
     fn need(&self, index: usize) -> f64 {
         let condition = &self.record.conditions[index];
         let cells = self.cells_of(index).into_iter().map(|it| &self.record.cells[it]);
-        let around: Vec<f64> = cells.filter(|it| it.skipped.is_none()).map(|it| around_pass_s(&it.arm)).collect();
+        let around = cells
+            .filter(|it| it.skipped.is_none())
+            .map(|it| runtime::find(&it.arm.runtime).map_or(0.0, |it| it.around_pass_s()));
         let of_disk = self.record.ceiling.value().map(|it| it.bytes_per_s);
         let of_throttle = condition.storage.and_then(|it| it.read_bytes_per_s).map(|it| it as f64);
         let per_s = [of_disk, of_throttle].into_iter().flatten().reduce(f64::min);
@@ -203,7 +193,7 @@ impl Bench<'_> {
             _ if condition.state.is_held() => 2.0 * WARM_PASS_S,
             _ => WARM_PASS_S,
         };
-        around.iter().map(|it| it + pass_s).sum()
+        around.map(|it| it + pass_s).sum()
     }
 
     /// How much the device reads ahead, in bytes.

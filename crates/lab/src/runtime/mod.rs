@@ -64,6 +64,11 @@ pub trait Runtime: Sync {
         None
     }
 
+    /// About how long what is around a pass takes, in seconds: a process starts for each, and gets ready.
+    fn around_pass_s(&self) -> f64 {
+        0.01
+    }
+
     /// Whether a pass stays on threads of its own: then their events are its own.
     fn keeps_threads(&self) -> bool {
         true

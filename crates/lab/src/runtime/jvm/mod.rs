@@ -80,6 +80,11 @@ impl Runtime for Jvm {
         Ok(())
     }
 
+    /// Its loop is compiled before the pass.
+    fn around_pass_s(&self) -> f64 {
+        0.5
+    }
+
     /// Each thread opens, looks at, reads and closes two files of /proc, before and after; the line with `go` has four calls beside
     /// its read, and `done` is one. What a JVM does at safepoints comes on top.
     fn own_calls(&self, threads: u32) -> u64 {

@@ -59,6 +59,11 @@ impl Runtime for Python {
         }
     }
 
+    /// numpy is imported.
+    fn around_pass_s(&self) -> f64 {
+        0.1
+    }
+
     /// getrusage(2) before and after, and `done`.
     fn own_calls(&self, _: u32) -> u64 {
         3
