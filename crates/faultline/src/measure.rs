@@ -155,8 +155,8 @@ impl RunResult {
     }
 }
 
-/// Whether the program, or the replay of what it did, could not be made. A start that cannot be had, a pass whose state did not hold, or one that there was no time
-/// for, is no failure.
+/// Whether the program, or the replay of what it did, could not be made. A start that cannot be had, a pass whose state did not
+/// hold, or one that there was no time for, is no failure.
 fn has_failed(record: &Record) -> bool {
     let samples = || record.samples.iter();
     let counts = |it: &&Sample| matches!(it.outcome, Outcome::Ok { .. });

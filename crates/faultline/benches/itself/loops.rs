@@ -30,6 +30,7 @@ struct Row {
 
 /// The section of `docs/BENCHMARKS.md`: in each round one pass of the bare loop and one of a worker, in turn first.
 pub(crate) fn table(tool: &Path, bare: &Path, folder: &Path, file: &Path) -> Result<String> {
+    let fio = fio();
     let mut table = format!(
         "## A cell against a bare loop\n\n\
          Random reads of a {} file, state `mapped`, consume `sum`, one thread; and replays of such reads, which the bare loop has in a list.\n\
@@ -37,8 +38,8 @@ pub(crate) fn table(tool: &Path, bare: &Path, folder: &Path, file: &Path) -> Res
          Target: within 3 %.\n\n\
          | method | block | bare loop, ns/op | faultline, ns/op | ratio | 95 % interval |{}\n|---|---|---|---|---|---|{}\n",
         Bytes(FILE_BYTES),
-        if fio().is_some() { " fio, ns/op | fio / bare |" } else { "" },
-        if fio().is_some() { "---|---|" } else { "" },
+        if fio.is_some() { " fio, ns/op | fio / bare |" } else { "" },
+        if fio.is_some() { "---|---|" } else { "" },
     );
     for row in rows(folder)? {
         let Row { method, block, ops, .. } = row;
@@ -68,7 +69,7 @@ pub(crate) fn table(tool: &Path, bare: &Path, folder: &Path, file: &Path) -> Res
             ratio.ci_low,
             ratio.ci_high
         )?;
-        match (fio(), &row.replayed) {
+        match (&fio, &row.replayed) {
             (Some(version), None) => match fio_ns(file, method, block, ops) {
                 Ok(ns) => write!(table, " {ns:.0} | {:.2} |", ns / median(&mut of_bare))?,
                 Err(error) => write!(table, " {version}: {error} | |")?,

@@ -129,7 +129,7 @@ impl Bench<'_> {
         // Populating a mapping brings in and maps all of the range when it is opened, however few accesses there are.
         let populates = arm.fills_page_table() && whole.workload.reads_anywhere();
         let work_ns = pass.done.phases.work_ns as f64;
-        let (found_in_ns, brought_bytes) = if populates { (work_ns, 0.0) } else { (cpu_ns, device.unwrap_or(0.0)) };
+        let (spent_ns, brought_bytes) = if populates { (work_ns, 0.0) } else { (cpu_ns, device.unwrap_or(0.0)) };
         let bytes = looked_at.saturating_mul(100) / u64::from(whole.consumed_percent.max(1));
         let waits = whole.state.waits_for_device() || arm.is_direct();
         Ok(Trial {
@@ -137,7 +137,7 @@ impl Bench<'_> {
             ops,
             worth_ops: sizing::worth_ops(&whole, ops, bytes, waits, self.window()),
             elapsed_ns,
-            found_ns: sizing::found_ns(whole.block_bytes, ops, found_in_ns, brought_bytes),
+            found_ns: sizing::found_ns(whole.block_bytes, ops, spent_ns, brought_bytes),
             whole_range_ns: match (populates, device) {
                 (true, _) => elapsed_ns - work_ns,
                 (false, Some(device)) => elapsed_ns * whole.range.bytes as f64 / device,

@@ -60,13 +60,13 @@ const FOUND_NS: f64 = 5000.0;
 /// The same of each further page of it. In passes that brought in their pages themselves 0.8 µs were seen.
 const FOUND_PAGE_NS: f64 = 1500.0;
 
-/// Of `ops` reads of so many bytes, which took so much time (that of the processor, where some waited for the device) and brought in so
-/// many bytes together,
-/// `Trial::found_ns`. What looks at the bytes may take longer than their read: a loop of Python takes 14 ms for 1 MiB.
-pub fn found_ns(block_bytes: u64, ops: u64, cpu_ns: f64, brought_bytes: f64) -> f64 {
+/// `Trial::found_ns`, of `ops` reads of so many bytes that took so much time and brought in so many bytes together. The time is
+/// that of the processor where some of them waited for the device. What looks at the bytes may take longer than their read: a
+/// loop of Python takes 14 ms for 1 MiB.
+pub fn found_ns(block_bytes: u64, ops: u64, spent_ns: f64, brought_bytes: f64) -> f64 {
     let page = sys::page_bytes();
     let read_ns = FOUND_NS + block_bytes.div_ceil(page).saturating_sub(1) as f64 * FOUND_PAGE_NS;
-    read_ns.max((cpu_ns - brought_bytes / page as f64 * FOUND_PAGE_NS) / ops.max(1) as f64)
+    read_ns.max((spent_ns - brought_bytes / page as f64 * FOUND_PAGE_NS) / ops.max(1) as f64)
 }
 
 impl Trial {

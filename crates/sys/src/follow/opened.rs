@@ -104,7 +104,7 @@ impl Opened {
         let metadata = fs::metadata(&link)?;
         let path = fs::read_link(&link)?.to_string_lossy().into_owned();
         let is_file = metadata.is_file();
-        // The program is stopped meanwhile.
+        // Only of a file they count.
         let (position, flags) = if is_file { parse(&information(thread, descriptor)?) } else { (0, 0) };
         let generation = if is_file { generation(&link, &metadata) } else { Vec::new() };
         Ok(Opened {
