@@ -1,7 +1,7 @@
 /* The hand-written loop that faultline's own cells are held against: no framework, the same offsets (SplitMix64 and
- * multiply-shift), the same sum of little-endian 64-bit words, the same file in the page table beforehand.
+ * multiply-shift), the same sum of little-endian 64-bit words or of one byte of each 4096, the same file in the page table beforehand.
  *
- *   bare pread|mmap FILE BLOCK OPS SEED [LIST]  ->  nanoseconds of the second of two passes, and the checksum
+ *   bare pread|mmap FILE BLOCK OPS SEED sum|touch [LIST]  ->  nanoseconds of the second of two passes, and the checksum
  *
  * LIST has OPS pairs of 64-bit numbers, an offset and a length of at most BLOCK, and is read before the clock starts.
  */
@@ -63,43 +63,60 @@ static inline uint64_t offset(uint64_t *state, uint64_t slots, size_t block) {
     return (uint64_t)(((unsigned __int128)next(state) * slots) >> 64) * block;
 }
 
-static uint64_t loop_mmap(const uint8_t *map, uint64_t slots, size_t block, uint64_t ops, uint64_t state) {
-    uint64_t total = 0;
-    for (uint64_t i = 0; i < ops; i++) total += sum(map + offset(&state, slots, block), block);
-    return total;
-}
-
-static uint64_t loop_pread(int fd, uint8_t *buffer, uint64_t slots, size_t block, uint64_t ops, uint64_t state) {
-    uint64_t total = 0;
-    for (uint64_t i = 0; i < ops; i++) {
-        if (pread(fd, buffer, block, (off_t)offset(&state, slots, block)) != (ssize_t)block) exit(1);
-        total += sum(buffer, block);
-    }
-    return total;
-}
-
 struct place {
     uint64_t offset, length;
 };
 
-static uint64_t list_mmap(const uint8_t *map, const struct place *list, uint64_t ops) {
+struct todo {
+    const uint8_t *map;
+    int fd;
+    uint8_t *buffer;
+    uint64_t slots, block, ops, state;
+    const struct place *list;
+};
+
+/* One byte of each 4096. */
+static inline uint64_t touch(const uint8_t *bytes, size_t count) {
     uint64_t total = 0;
-    for (uint64_t i = 0; i < ops; i++) total += sum(map + list[i].offset, list[i].length);
+    for (size_t i = 0; i < count; i += 4096) total += bytes[i];
     return total;
 }
 
-static uint64_t list_pread(int fd, uint8_t *buffer, const struct place *list, uint64_t ops) {
-    uint64_t total = 0;
-    for (uint64_t i = 0; i < ops; i++) {
-        if (pread(fd, buffer, list[i].length, (off_t)list[i].offset) != (ssize_t)list[i].length) exit(1);
-        total += sum(buffer, list[i].length);
-    }
-    return total;
+static inline const uint8_t *in_buffer(const struct todo *of, uint64_t offset, uint64_t length) {
+    if (pread(of->fd, of->buffer, length, (off_t)offset) != (ssize_t)length) exit(1);
+    return of->buffer;
 }
+
+#define LOOPS(LOOK)                                                                                                    \
+    static uint64_t mmap_##LOOK(struct todo of) {                                                                      \
+        uint64_t total = 0, state = of.state;                                                                          \
+        for (uint64_t i = 0; i < of.ops; i++) total += LOOK(of.map + offset(&state, of.slots, of.block), of.block);    \
+        return total;                                                                                                  \
+    }                                                                                                                  \
+    static uint64_t pread_##LOOK(struct todo of) {                                                                     \
+        uint64_t total = 0, state = of.state;                                                                          \
+        for (uint64_t i = 0; i < of.ops; i++)                                                                          \
+            total += LOOK(in_buffer(&of, offset(&state, of.slots, of.block), of.block), of.block);                     \
+        return total;                                                                                                  \
+    }                                                                                                                  \
+    static uint64_t list_mmap_##LOOK(struct todo of) {                                                                 \
+        uint64_t total = 0;                                                                                            \
+        for (uint64_t i = 0; i < of.ops; i++) total += LOOK(of.map + of.list[i].offset, of.list[i].length);            \
+        return total;                                                                                                  \
+    }                                                                                                                  \
+    static uint64_t list_pread_##LOOK(struct todo of) {                                                                \
+        uint64_t total = 0;                                                                                            \
+        for (uint64_t i = 0; i < of.ops; i++)                                                                          \
+            total += LOOK(in_buffer(&of, of.list[i].offset, of.list[i].length), of.list[i].length);                    \
+        return total;                                                                                                  \
+    }
+
+LOOPS(sum)
+LOOPS(touch)
 
 int main(int argc, char **argv) {
-    if (argc != 6 && argc != 7) return 2;
-    int mapped = strcmp(argv[1], "mmap") == 0;
+    if (argc != 7 && argc != 8) return 2;
+    int mapped = strcmp(argv[1], "mmap") == 0, touches = strcmp(argv[6], "touch") == 0;
     int fd = open(argv[2], O_RDONLY);
     size_t block = strtoull(argv[3], 0, 10);
     uint64_t ops = strtoull(argv[4], 0, 10), seed = strtoull(argv[5], 0, 10), total = 0, begun = 0, took = 0, swept = 0;
@@ -109,8 +126,8 @@ int main(int argc, char **argv) {
     uint8_t *buffer = mmap(0, block < 4096 ? 4096 : block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     memset(buffer, 1, block);
     struct place *list = 0;
-    if (argc == 7) {
-        FILE *from = fopen(argv[6], "rb");
+    if (argc == 8) {
+        FILE *from = fopen(argv[7], "rb");
         list = malloc(ops * sizeof *list);
         if (!from || fread(list, sizeof *list, ops, from) != ops) return 1;
     }
@@ -128,11 +145,13 @@ int main(int argc, char **argv) {
         }
         uint64_t state = seed;
         state = next(&state); /* the first thread's own generator: docs/FORMATS.md, "Offsets" */
+        struct todo of = {map, fd, buffer, slots, block, ops, state, list};
+        uint64_t (*loops[2][2][2])(struct todo) = {
+            {{pread_sum, mmap_sum}, {pread_touch, mmap_touch}},
+            {{list_pread_sum, list_mmap_sum}, {list_pread_touch, list_mmap_touch}},
+        };
         begun = now();
-        if (list)
-            total = mapped ? list_mmap(map, list, ops) : list_pread(fd, buffer, list, ops);
-        else
-            total = mapped ? loop_mmap(map, slots, block, ops, state) : loop_pread(fd, buffer, slots, block, ops, state);
+        total = loops[list != 0][touches][mapped](of);
         took = now() - begun;
     }
     if (swept == 1) puts(""); /* keeps the sweep */

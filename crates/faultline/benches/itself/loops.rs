@@ -16,6 +16,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 const BLOCKS: [u64; 5] = [64, 512, 4096, 64 << 10, 1 << 20];
 /// Of a replay. Each access has a length of its own, so no loop is compiled for one.
 const REPLAYED: [u64; 3] = [64, 512, 4096];
+/// With one byte looked at in each block, blocks of other sizes are no different.
+const TOUCHED: u64 = 64;
 /// Accesses of a pass.
 const OPS_MAX: u64 = 200_000;
 
@@ -24,6 +26,7 @@ struct Row {
     method: &'static str,
     block: u64,
     ops: u64,
+    consume: Consume,
     /// In a trace, and for the bare loop in a list.
     replayed: Option<(TraceOf, String)>,
 }
@@ -33,16 +36,16 @@ pub(crate) fn table(tool: &Path, bare: &Path, folder: &Path, file: &Path) -> Res
     let fio = fio();
     let mut table = format!(
         "## A cell against a bare loop\n\n\
-         Random reads of a {} file, state `mapped`, consume `sum`, one thread; and replays of such reads, which the bare loop has in a list.\n\
+         Random reads of a {} file, state `mapped`, one thread; and replays of such reads, which the bare loop has in a list.\n\
          The bare loop is `crates/faultline/benches/itself/bare.c`; both sides run in turn, {ROUNDS} rounds, and the ratio is the median of the rounds' ratios with its 95 % interval.\n\
          Target: within 3 %.\n\n\
-         | method | block | bare loop, ns/op | faultline, ns/op | ratio | 95 % interval |{}\n|---|---|---|---|---|---|{}\n",
+         | method | consume | block | bare loop, ns/op | faultline, ns/op | ratio | 95 % interval |{}\n|---|---|---|---|---|---|---|{}\n",
         Bytes(FILE_BYTES),
         if fio.is_some() { " fio, ns/op | fio / bare |" } else { "" },
         if fio.is_some() { "---|---|" } else { "" },
     );
     for row in rows(folder)? {
-        let Row { method, block, ops, .. } = row;
+        let Row { method, block, ops, consume, .. } = row;
         let (mut of_bare, mut of_tool, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..ROUNDS {
             let (first, second) = match round % 2 {
@@ -60,7 +63,7 @@ pub(crate) fn table(tool: &Path, bare: &Path, folder: &Path, file: &Path) -> Res
         let ratio = analysis::stats::median_of_positive(ratios).context("too few rounds")?;
         write!(
             table,
-            "| {method}{} | {} | {:.1} | {:.1} | {:.3} | {:.3} to {:.3} |",
+            "| {method}{} | {consume} | {} | {:.1} | {:.1} | {:.3} | {:.3} to {:.3} |",
             if row.replayed.is_some() { ", replay" } else { "" },
             Bytes(block),
             median(&mut of_bare),
@@ -69,12 +72,12 @@ pub(crate) fn table(tool: &Path, bare: &Path, folder: &Path, file: &Path) -> Res
             ratio.ci_low,
             ratio.ci_high
         )?;
-        match (&fio, &row.replayed) {
-            (Some(version), None) => match fio_ns(file, method, block, ops) {
+        match (&fio, row.replayed.is_none() && consume == Consume::Sum) {
+            (Some(version), true) => match fio_ns(file, method, block, ops) {
                 Ok(ns) => write!(table, " {ns:.0} | {:.2} |", ns / median(&mut of_bare))?,
                 Err(error) => write!(table, " {version}: {error} | |")?,
             },
-            (Some(_), Some(_)) => table.push_str(" | |"),
+            (Some(_), false) => table.push_str(" | |"),
             (None, _) => {}
         }
         table.push('\n');
@@ -87,9 +90,11 @@ fn rows(folder: &Path) -> Result<Vec<Row>> {
     let ops = |block: u64| ((64 << 20) / block).clamp(256, OPS_MAX);
     let mut rows = Vec::new();
     for method in ["pread", "mmap"] {
-        rows.extend(BLOCKS.map(|block| Row { method, block, ops: ops(block), replayed: None }));
-        for block in REPLAYED {
-            rows.push(Row { method, block, ops: ops(block), replayed: Some(planned(folder, block, ops(block))?) });
+        let row = |block, consume, replayed| Row { method, block, ops: ops(block), consume, replayed };
+        rows.extend(BLOCKS.map(|block| row(block, Consume::Sum, None)));
+        rows.push(row(TOUCHED, Consume::Touch, None));
+        for (block, consume) in REPLAYED.map(|it| (it, Consume::Sum)).into_iter().chain([(TOUCHED, Consume::Touch)]) {
+            rows.push(row(block, consume, Some(planned(folder, block, ops(block))?)));
         }
     }
     Ok(rows)
@@ -122,7 +127,8 @@ fn planned(folder: &Path, block: u64, ops: u64) -> Result<(TraceOf, String)> {
 fn by_bare(bare: &Path, file: &Path, row: &Row) -> Result<(f64, String)> {
     let numbers = [row.block, row.ops, SEED].map(|it| it.to_string());
     let list = row.replayed.as_ref().map(|it| &it.1);
-    let output = Command::new(bare).arg(row.method).arg(file).args(numbers).args(list).output()?;
+    let mut command = Command::new(bare);
+    let output = command.arg(row.method).arg(file).args(numbers).arg(row.consume.word()).args(list).output()?;
     let text = String::from_utf8(output.stdout)?;
     let (ns, checksum) = text.trim().split_once(' ').context("the bare loop failed")?;
     Ok((ns.parse::<f64>()? / row.ops as f64, checksum.to_string()))
@@ -134,7 +140,7 @@ fn by_worker(tool: &Path, file: &Path, row: &Row) -> Result<(f64, String)> {
     let job = Job {
         workload: if row.replayed.is_some() { Workload::Replay } else { Workload::Random },
         trace: row.replayed.as_ref().map(|it| it.0.clone()),
-        consume: Consume::Sum,
+        consume: row.consume,
         block_bytes: row.block,
         ops: row.ops,
         seed: SEED,
