@@ -1,6 +1,6 @@
 //! What the page cache was last filled with, and what is seen of its folios.
 
-use std::{collections::BTreeMap, rc::Rc};
+use std::{collections::BTreeMap, rc::Rc, time::Instant};
 
 use schema::{Fill, Reading, Record, Span, record::FolioOrder};
 
@@ -23,6 +23,8 @@ pub(super) struct Noted {
     pub(super) entry: usize,
     pub(super) folios: Option<Folios>,
     pub(super) since: Since,
+    /// When it was looked at last.
+    pub(super) looked: Instant,
 }
 
 /// What a record has at a moment; what it has beyond that came later.

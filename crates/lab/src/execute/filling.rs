@@ -1,6 +1,9 @@
 //! What the page cache holds between passes: one fill of one window, for all conditions that need it.
 
-use std::{rc::Rc, time::Instant};
+use std::{
+    rc::Rc,
+    time::{Duration, Instant},
+};
 
 use schema::{
     Condition, Fill, Reading, Record, Span, State,
@@ -28,6 +31,8 @@ const SHARE_OF_FILL: f64 = 0.1;
 pub const LOST_MOST: f64 = 0.01;
 /// Of what the device reads ahead: read-ahead grows by twice or four times (mm/readahead.c), and has its full size before so many.
 const LEADS: u64 = 2;
+/// What was measured since the last look is lost where the folios change. A look at 1 GiB takes some ten milliseconds.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Of a device whose ceiling is not known.
 const RANDOM_OPS_PER_S: f64 = 10_000.0;
 
@@ -181,9 +186,19 @@ impl Bench<'_> {
                 looked_again: None,
             });
         }
-        let noted = Noted { entry, folios, since: Since::now(&self.record, self.draw.passes) };
+        let since = Since::now(&self.record, self.draw.passes);
+        let noted = Noted { entry, folios, since, looked: Instant::now() };
         self.filled = Some(Filled { fill, range, copy, noted });
         Ok(())
+    }
+
+    /// Looks again between rounds, where the last look was a while ago: a reclaim scheme can take folios at any time. A file as it
+    /// was found cannot be brought back, and is looked at when all is measured.
+    pub(super) fn look_now_and_then(&mut self) {
+        let is_due = |it: &Filled| it.fill != Fill::Found && it.noted.looked.elapsed() >= LOOK_EVERY;
+        if self.filled.as_ref().is_some_and(is_due) {
+            self.look_again();
+        }
     }
 
     /// Looks again at what the page cache was filled with, before it is disturbed and where a stage ends: what was measured
@@ -195,6 +210,7 @@ impl Bench<'_> {
         if before == now {
             return;
         }
+        filled.noted.looked = Instant::now();
         let target = filled.copy.as_deref().unwrap_or(self.target);
         // Looking must not bring back what left the page cache; the passes looked at that themselves.
         let resident = state::verify_before(State::Cached, target, &target.residency(filled.range));

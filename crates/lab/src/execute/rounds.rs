@@ -104,6 +104,7 @@ impl Bench<'_> {
                 let moving = slot.moving.get(&self.record.cells[cell].condition).copied();
                 self.sample(cell, round, moving);
             }
+            self.look_now_and_then();
             if round == 0 {
                 self.leave_hopeless_since(&slot.conditions);
             }
