@@ -104,7 +104,10 @@ impl Bench<'_> {
         plan::leave_lone_baselines(&mut self.record.cells);
         conditions.retain(|&it| self.is_measured(it));
         let shares = self.shares(time, &conditions, &trials);
-        for (&condition, share_ns) in conditions.iter().zip(shares).filter(|(it, _)| given[**it] != Given::Ops) {
+        for (&condition, share_ns) in conditions.iter().zip(shares) {
+            if !self.may_leave_slow(condition, given[condition]) {
+                continue;
+            }
             let trials = trials.entry(condition).or_default();
             self.leave_slow(condition, given[condition], trials, share_ns);
         }
@@ -398,6 +401,14 @@ impl Bench<'_> {
             Err(Skip::Unavailable(reason)) => Some(reason),
             _ => None,
         }
+    }
+
+    /// Whether an arm may be left out because its passes take the time of the others. A claim about passes of a size that was
+    /// written down may be about an arm for that, and replays are held against the recorded one.
+    fn may_leave_slow(&self, condition: usize, given: Given) -> bool {
+        let is_claimed = !self.record.experiment.claims.is_empty();
+        let is_replay = !self.record.conditions[condition].workload.has_blocks();
+        given != Given::Ops || !(is_claimed || is_replay || self.settings.rounds.is_some())
     }
 
     /// Whether passes of a condition may lie elsewhere than its range says: the planner chose that.

@@ -210,11 +210,7 @@ pub fn need_ns(
     window: u64,
     claimed: Option<ClaimedCpu>,
 ) -> f64 {
-    // A number of blocks that the experiment gives stays.
-    let (least, most) = match condition.ops {
-        0 => useful(condition, trials, window),
-        given => (given, given),
-    };
+    let (least, most) = useful(condition, trials, window);
     let rounds_ns = |ops: u64, rounds: u32| {
         let longest_ns = baseline_ns(trials, baseline, ops).map_or(f64::INFINITY, |it| SLOWER_MOST * it);
         let passes_ns = trials.iter().map(|it| it.pass_ns(ops as f64)).filter(|it| *it <= longest_ns);
@@ -285,8 +281,11 @@ pub fn least_ops(condition: &Condition, window: u64) -> u64 {
     bounds(condition, window).0
 }
 
-/// The least and the most blocks of a useful pass, where trials show what a block takes.
+/// The least and the most blocks of a useful pass, where trials show what a block takes. A number that was given is both.
 fn useful(condition: &Condition, trials: &[Trial], window: u64) -> (u64, u64) {
+    if condition.ops > 0 {
+        return (condition.ops, condition.ops);
+    }
     let (floor, cap) = bounds(condition, window);
     let fastest_ns = trials.iter().map(Trial::ns_per_op).fold(f64::INFINITY, f64::min);
     let least_ns = if condition.state == State::Cold { COLD_PASS_LEAST_NS } else { PASS_LEAST_NS };
@@ -442,6 +441,16 @@ mod tests {
         assert_eq!(pass_ns, times * blocks as f64 * ns_per_block + around_ns, "what is shown comes out");
         assert!(sizing.ops * 4096 >= 64 << 20);
         assert_eq!(size(&condition, &trials, 2.5e9, &[0, 1], WINDOW, None).too_slow, []);
+    }
+
+    #[test]
+    fn an_arm_with_whose_passes_of_a_given_size_no_rounds_of_the_others_would_fit_is_left_out() {
+        let given = Condition { ops: 200, ..condition(Workload::Random, State::Limited, 4096, 1 << 30) };
+        let trials = [trial(0, 100_000.0), trial(1, 50_000.0), trial(2, 20_000_000.0)];
+        let sizing = size(&given, &trials, 2.5e9, &[0], WINDOW, None);
+        let slow: Vec<usize> = sizing.too_slow.iter().map(|it| it.0).collect();
+        assert_eq!((slow, sizing.ops), (vec![2], 200));
+        assert_eq!(size(&given, &trials, 100e9, &[0], WINDOW, None).too_slow, [], "with more time it is measured");
     }
 
     #[test]
