@@ -311,9 +311,13 @@ impl Files<'_> {
         // Memory that was given a name; the file system of the kernel's own that it lies on is mounted nowhere.
         const NAMED: [&str; 4] = ["/memfd:", "/SYSV", "/dev/zero", "/anon_hugepage"];
         let is_unmounted = on.is_none() && mapping.device[0] == 0;
-        if on.is_some_and(FileSystem::is_memory) || is_unmounted && NAMED.iter().any(|it| mapping.name.starts_with(it))
-        {
+        if is_unmounted && NAMED.iter().any(|it| mapping.name.starts_with(it)) {
             return Err(Unlooked::Memory);
+        }
+        if on.is_some_and(FileSystem::is_memory) {
+            // The file of a disk lies there, too.
+            let is_device = matches!(self.held.open_mapped(mapping), Err(NotOpened::NotRegular));
+            return Err(if is_device { Unlooked::NotRegular } else { Unlooked::Memory });
         }
         if let Some(on) = on.filter(|it| it.may_wait()) {
             return Err(Unlooked::Network { file_system: on.kind.clone() });
@@ -660,7 +664,7 @@ fn faults_of(before: &[held::Thread], now: &[held::Thread]) -> Vec<ThreadFaults>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{io::Write, path::Path, process::Command};
+    use std::{io::Write, os::unix::fs::FileTypeExt, path::Path, process::Command};
 
     static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -869,5 +873,29 @@ mod tests {
         unsafe { rustix::mm::munmap(at, 2 << 20).unwrap() };
         let file = view.files.iter().find(|it| it.name.starts_with("/memfd:some")).unwrap();
         assert_eq!(file.residency.why(), Some(&Unlooked::Memory));
+    }
+
+    #[test]
+    fn a_disk_whose_file_lies_in_memory_is_a_device() {
+        let _alone = alone();
+        let disks = std::fs::read_dir("/dev").unwrap().filter_map(Result::ok);
+        let mut disks = disks.filter(|it| it.file_type().is_ok_and(|kind| kind.is_block_device()));
+        let Some((name, disk)) = disks.find_map(|it| Some((it.path(), File::open(it.path()).ok()?))) else {
+            println!("skipped: no block device in /dev can be opened");
+            return;
+        };
+        let flags = rustix::mm::MapFlags::SHARED;
+        // SAFETY: a mapping of its own, at an address that the kernel chooses, and unmapped below.
+        let mapped =
+            unsafe { rustix::mm::mmap(std::ptr::null_mut(), 4096, rustix::mm::ProtFlags::READ, flags, &disk, 0) };
+        let Ok(at) = mapped else {
+            println!("skipped: {} cannot be mapped", name.display());
+            return;
+        };
+        let view = look(me()).unwrap();
+        // SAFETY: made above, and nothing refers to it.
+        unsafe { rustix::mm::munmap(at, 4096).unwrap() };
+        let file = view.files.iter().find(|it| Path::new(&it.name) == name).unwrap();
+        assert_eq!(file.residency.why(), Some(&Unlooked::NotRegular));
     }
 }
