@@ -4,7 +4,7 @@
 use analysis::ForecastQuestion;
 use anyhow::{Result, anyhow, bail};
 use schema::{
-    Condition, Experiment, Fill, Record, Skip, builtin,
+    Condition, Experiment, Fill, Record, Skip, Workload, builtin,
     machine::{MadeOn, Origin, Whose},
     record::Ending,
     unit_cost::{CalibrationPoint, ForecastRemark},
@@ -203,7 +203,7 @@ fn asked(args: &PredictArgs, record: &Record) -> ForecastQuestion {
         workload: args.workload,
         consume: args.consume,
         block_bytes,
-        ops: args.ops.unwrap_or(file_bytes.div_ceil(block_bytes)),
+        ops: args.ops.unwrap_or(blocks_of_a_pass(args.workload, file_bytes, block_bytes)),
         file_bytes,
         memory_bytes: args.memory.map_or(record.environment.cache_memory_bytes(), |it| it.0),
         state: args.state,
@@ -212,9 +212,17 @@ fn asked(args: &PredictArgs, record: &Record) -> ForecastQuestion {
     }
 }
 
+/// As many as the file has: a scan ends with what is left of one, and a random read is of a whole one.
+fn blocks_of_a_pass(workload: Workload, file_bytes: u64, block_bytes: u64) -> u64 {
+    match workload.is_ascending() {
+        true => file_bytes.div_ceil(block_bytes),
+        false => (file_bytes / block_bytes).max(1),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use schema::{Consume, Reading, State, Workload};
+    use schema::{Consume, Reading, State};
 
     use super::*;
 
@@ -241,6 +249,13 @@ mod tests {
         let Reading::Value(calibration) = &mut changed.calibration else { panic!("it is calibrated") };
         change(&mut calibration.points);
         changed
+    }
+
+    #[test]
+    fn a_pass_has_as_many_blocks_as_the_file() {
+        let of = |workload| blocks_of_a_pass(workload, 10_001, 4096);
+        assert_eq!((of(Workload::Scan), of(Workload::Random)), (3, 2));
+        assert_eq!(blocks_of_a_pass(Workload::Random, 100, 4096), 1);
     }
 
     #[test]
