@@ -76,9 +76,8 @@ fn break_even(costs: &Costs, baseline: &Cell, arm: &Cell) -> Option<BreakEven> {
     let seconds = |of: &Cell, seen: &MeasuredPoints, reads: f64| {
         let range = Span { offset: 0, bytes: file_bytes };
         let seconds = costs.seconds(of, &Condition { ops: reads as u64, range, ..of.own.clone() })?;
-        Some(seconds * seen.factor(reads))
+        Some(seconds * seen.off(reads).at.exp())
     };
-    let off = Off::of(&costs.expected(baseline)?, &costs.expected(arm)?);
     let places = file_bytes as f64 / (baseline.own.block_bytes.max(costs.run.page_bytes())) as f64;
     let most = places * READS_OF_EACH;
     // How many times faster the arm is expected to be with so many reads, as a logarithm.
@@ -94,6 +93,8 @@ fn break_even(costs: &Costs, baseline: &Cell, arm: &Cell) -> Option<BreakEven> {
     if ratios.iter().any(|it| it.0 > median && it.1 < 0.0) {
         return None;
     }
+    let models = Off::of(&costs.expected(baseline)?, &costs.expected(arm)?);
+    let off = models.and(&of_baseline.off(median), &of_arm.off(median));
     let reads = Estimate {
         median,
         ci_low: first_above(-off.above).unwrap_or(median),
@@ -125,7 +126,7 @@ fn measured(baseline: &MeasuredPoints, arm: &MeasuredPoints) -> Vec<BreakEvenMea
     let both = baseline.0.iter().filter_map(|of_baseline| {
         let of_arm = arm.0.iter().find(|it| it.made == of_baseline.made)?;
         let without = |seen: &MeasuredPoints, point: &MeasuredPoint| {
-            point.expected_s * seen.without(point.reads).factor(point.reads)
+            point.expected_s * seen.without(point.reads).off(point.reads).at.exp()
         };
         // Of the passes that were made beside each other, as every speedup.
         let beside = of_baseline.each_ns.iter().filter_map(|(round, ns)| Some(ns / of_arm.each_ns.get(round)?));
@@ -235,7 +236,7 @@ struct MeasuredPoint {
 impl MeasuredPoints {
     /// By how much unit costs are off for so many reads: by what they are off for the passes that were measured, on a line
     /// between them, log on log.
-    fn factor(&self, reads: f64) -> f64 {
+    fn off(&self, reads: f64) -> OffBetween {
         // Of several points with as many reads, their mean.
         let off: Vec<(f64, f64)> = self
             .0
@@ -246,17 +247,27 @@ impl MeasuredPoints {
             })
             .collect();
         let above = off.partition_point(|it| it.0 <= reads);
-        let log = match (above.checked_sub(1).map(|at| &off[at]), off.get(above)) {
-            (Some((fewer, low)), Some((more, high))) => low + (reads / fewer).ln() / (more / fewer).ln() * (high - low),
-            (Some((_, only)), None) | (None, Some((_, only))) => *only,
-            (None, None) => 0.0,
-        };
-        log.exp()
+        match (above.checked_sub(1).map(|at| off[at]), off.get(above).copied()) {
+            (Some((fewer, low)), Some((more, high))) => {
+                let at = low + (reads / fewer).ln() / (more / fewer).ln() * (high - low);
+                OffBetween { at, fewer: low, more: high }
+            }
+            (Some((_, only)), None) | (None, Some((_, only))) => OffBetween { at: only, fewer: only, more: only },
+            (None, None) => OffBetween { at: 0.0, fewer: 0.0, more: 0.0 },
+        }
     }
 
     fn without(&self, reads: f64) -> MeasuredPoints {
         MeasuredPoints(self.0.iter().filter(|it| it.reads != reads).cloned().collect())
     }
+}
+
+/// By how much unit costs are off for a number of reads, as logarithms.
+struct OffBetween {
+    at: f64,
+    /// For the nearest passes of fewer reads that were measured, and of more.
+    fewer: f64,
+    more: f64,
 }
 
 /// How far off the ratio of two predictions may be, upwards and downwards, as a logarithm.
@@ -270,5 +281,14 @@ impl Off {
         let up = |it: &Estimate| (it.ci_high / it.median).ln();
         let down = |it: &Estimate| (it.median / it.ci_low).ln();
         Off { above: up(baseline).hypot(down(arm)), below: down(baseline).hypot(up(arm)) }
+    }
+
+    /// Between two numbers of reads that were measured, costs may go from being off by what the one shows to what the other shows
+    /// at any number, and not on a line.
+    fn and(&self, baseline: &OffBetween, arm: &OffBetween) -> Off {
+        let at = baseline.at - arm.at;
+        let ends = [baseline.fewer - arm.fewer, baseline.more - arm.more].map(|it| it - at);
+        let most = |sign: f64| ends.map(|it| sign * it).into_iter().fold(0.0, f64::max);
+        Off { above: self.above.hypot(most(1.0)), below: self.below.hypot(most(-1.0)) }
     }
 }

@@ -740,8 +740,13 @@ fn an_interval_holds_its_forecast_and_is_wider_beyond_what_was_calibrated() {
 
 /// Cold random reads of 4 KiB, so many a pass, that take what unit costs say; of the mapping so many times that.
 fn cold_lab(jobs: &[u64], slower: f64) -> Lab {
+    cold_lab_of(&jobs.iter().map(|&ops| (ops, slower)).collect::<Vec<_>>())
+}
+
+/// The same with a factor for each number of reads.
+fn cold_lab_of(jobs: &[(u64, f64)]) -> Lab {
     let mut lab = lab(&[], |_, ns| ns);
-    for &ops in jobs {
+    for &(ops, slower) in jobs {
         let condition = Condition { state: State::Cold, ops, ..random("4 KiB", State::Cached) };
         let asked = analysis::ForecastQuestion {
             block_bytes: 4096,
@@ -817,6 +822,18 @@ fn where_the_mapping_overtakes_follows_from_what_was_measured_beside_unit_costs(
     for it in &slower.measured {
         assert!((it.speedup / it.expected - 1.0).abs() < 0.05, "each shows what is off at the other: {it:?}");
     }
+}
+
+#[test]
+fn the_interval_of_a_break_even_holds_what_each_measured_number_of_reads_shows() {
+    let reads = |jobs: &[(u64, f64)]| {
+        let [it] = cold_lab_of(jobs).analyze().costs.unwrap().break_evens.try_into().expect("one question");
+        it.reads
+    };
+    let (exact, slower) = (reads(&[(100, 1.0), (200_000, 1.0)]), reads(&[(100, 1.5), (200_000, 1.5)]));
+    let between = reads(&[(100, 1.0), (200_000, 1.5)]);
+    assert!(exact.median < between.median && between.median < slower.median, "{exact:?} {between:?} {slower:?}");
+    assert!(between.ci_low <= exact.median && between.ci_high >= slower.median, "{exact:?} {between:?} {slower:?}");
 }
 
 #[test]
