@@ -12,11 +12,11 @@ use lab::{Named, Plan, Target, cgroups::Cgroups, fixture, plan::Stage, possible,
 use schema::{
     Condition, Consume, Experiment, Layout, SCHEMA_VERSION, Skip, Span, Workload,
     plan::{PlannedCell, PlannedCondition},
-    record::Cell,
+    record::{Cell, missing_arms},
     trace::Traced,
 };
 
-use crate::{cli::OutputArgs, exit::Exit, measure, output, replay};
+use crate::{cli::OutputArgs, exit::Exit, output, replay};
 
 /// What a plan is made for.
 pub struct Planned<'a> {
@@ -48,7 +48,7 @@ pub fn show(planned: &Planned, output: &OutputArgs) -> Result<Exit> {
         replay::fits(planned.experiment, &place.name, place.file_bytes)?;
     }
     let plan = place.plan(planned);
-    let outcome = match planned.asked_for && measure::lacks_an_arm(&plan.cells) {
+    let outcome = match planned.asked_for && !missing_arms(&plan.cells).is_empty() {
         true => Exit::Unavailable,
         false => Exit::Answered,
     };

@@ -170,20 +170,6 @@ fn has_failed(record: &Record) -> bool {
         || (!record.samples.is_empty() && !samples().any(|it| counts(&it)))
 }
 
-/// Whether an arm was skipped under every condition, and not only for what was asked of it.
-pub fn lacks_an_arm(cells: &[record::Cell]) -> bool {
-    let lacks = |arm: &str| {
-        let mut skips = cells.iter().filter(|it| it.arm.name == arm).map(|it| it.skipped.as_ref());
-        let mut missing = false;
-        let never = skips.all(|skip| {
-            missing |= skip.is_some_and(Skip::is_of_the_arm);
-            skip.is_some()
-        });
-        never && missing
-    };
-    cells.iter().any(|cell| lacks(&cell.arm.name))
-}
-
 /// Set by Ctrl-C and termination; polled between passes and while waiting for a worker.
 pub fn interrupt_flag() -> Result<Arc<AtomicBool>> {
     use signal_hook::flag::{register, register_conditional_shutdown};
@@ -221,7 +207,7 @@ mod tests {
         let lacks = |of_uring: &[Option<&Skip>]| {
             let others = [cell("read", 0, None), cell("mmap", 0, slow)];
             let cells = of_uring.iter().enumerate().map(|(index, skipped)| cell("uring", index, *skipped));
-            lacks_an_arm(&cells.chain(others).collect::<Vec<record::Cell>>())
+            !record::missing_arms(&cells.chain(others).collect::<Vec<record::Cell>>()).is_empty()
         };
         assert!(lacks(&[gone]) && lacks(&[gone, gone]) && lacks(&[slow, gone]) && lacks(&[never_cold, gone]));
         assert!(!lacks(&[never_cold]) && !lacks(&[never_cold, slow]) && !lacks(&[never_cold, None]));

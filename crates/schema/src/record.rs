@@ -120,6 +120,16 @@ impl Cell {
     }
 }
 
+/// Arms that are not there: each with one of its cells that says so. They are left out under every condition, and not only for
+/// what was asked of them.
+pub fn missing_arms(cells: &[Cell]) -> Vec<usize> {
+    let says = |at: &usize| cells[*at].skipped.as_ref().is_some_and(Skip::is_of_the_arm);
+    let is_alike = |a: usize, b: usize| cells[a].arm.name == cells[b].arm.name;
+    let is_first = |at: &usize| (0..*at).filter(|it| says(it)).all(|it| !is_alike(it, *at));
+    let never = |at: &usize| (0..cells.len()).filter(|it| is_alike(*it, *at)).all(|it| cells[it].skipped.is_some());
+    (0..cells.len()).filter(|it| says(it) && is_first(it) && never(it)).collect()
+}
+
 /// How a run ended that did not make all of its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

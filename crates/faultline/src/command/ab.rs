@@ -4,6 +4,7 @@ use anyhow::Result;
 use schema::{
     command::{self, Spec},
     observation::Means,
+    record::missing_arms,
 };
 
 use crate::{
@@ -53,7 +54,7 @@ pub fn run(args: &AbArgs) -> Result<Exit> {
     let details = args.details || (saved.is_none() && !args.output.quiet);
     output::emit(&measured.record, &measured.findings, saved, &args.output, details)?;
     Ok(match measured.outcome() {
-        Exit::Answered | Exit::NothingDecided if measure::lacks_an_arm(&measured.record.cells) => Exit::Unavailable,
+        Exit::Answered | Exit::NothingDecided if !missing_arms(&measured.record.cells).is_empty() => Exit::Unavailable,
         other => other,
     })
 }

@@ -3,6 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use anyhow::Result;
+use schema::record::missing_arms;
 
 use crate::{
     cli::RunArgs,
@@ -89,7 +90,9 @@ fn asked_for(args: &RunArgs) -> bool {
 
 fn outcome(measured: &RunResult, args: &RunArgs) -> Exit {
     match measured.outcome() {
-        Exit::Answered | Exit::NothingDecided if asked_for(args) && measure::lacks_an_arm(&measured.record.cells) => {
+        Exit::Answered | Exit::NothingDecided
+            if asked_for(args) && !missing_arms(&measured.record.cells).is_empty() =>
+        {
             Exit::Unavailable
         }
         other => other,

@@ -8,9 +8,12 @@ use crate::{
     words,
 };
 
+/// So many conditions of a start are named; more are counted.
+const NAMED: usize = 3;
+
 impl Words<'_> {
-    /// Starts without a single pass because no cell of theirs was tried: each reason once, with its starts, or with their
-    /// conditions where those differ in their reasons. That of the file as it was found stands elsewhere.
+    /// Conditions without a single pass because no cell of theirs was tried: each reason once, with its starts where that is so of
+    /// all their conditions; and arms without one. That of the file as it was found stands elsewhere.
     pub(super) fn not_measured(&self) -> Vec<String> {
         type Reasons = Vec<(ConditionId, Option<String>)>;
         let mut starts: Vec<(String, Reasons)> = Vec::new();
@@ -32,12 +35,31 @@ impl Words<'_> {
             None => reasons.push((reason.to_string(), vec![what])),
         };
         for (label, conditions) in starts {
-            let known: Option<Vec<(ConditionId, &str)>> =
-                conditions.iter().map(|(id, reason)| Some((*id, reason.as_deref()?))).collect();
-            match known.as_deref() {
-                None | Some([]) => {}
-                Some([(_, first), rest @ ..]) if rest.iter().all(|it| it.1 == *first) => add(first, label),
-                Some(all) => all.iter().for_each(|(id, reason)| add(reason, self.place(*id).unwrap_or_default())),
+            let mut by_reason: Vec<(&str, Vec<ConditionId>)> = Vec::new();
+            for (id, reason) in conditions.iter().filter_map(|(id, reason)| Some((*id, reason.as_deref()?))) {
+                match by_reason.iter_mut().find(|it| it.0 == reason) {
+                    Some(known) => known.1.push(id),
+                    None => by_reason.push((reason, vec![id])),
+                }
+            }
+            for (reason, of) in by_reason {
+                match of.len() {
+                    all if all == conditions.len() => add(reason, label.clone()),
+                    few if few <= NAMED => of.iter().for_each(|it| add(reason, self.place(*it).unwrap_or_default())),
+                    many => add(reason, format!("{many} of {} conditions {label}", conditions.len())),
+                }
+            }
+        }
+        // What is there under no condition stands once, unless nothing of its conditions was measured.
+        for cell in record::missing_arms(&self.record.cells) {
+            let arm = &self.record.cells[cell].arm;
+            let conditions = self.record.cells.iter().filter(|it| it.arm.name == arm.name).map(|it| it.condition);
+            let is_beside_others = |condition: usize| {
+                self.record.cells.iter().zip(&untried).any(|(it, why)| it.condition == condition && why.is_none())
+            };
+            if let Some(why) = untried[cell].as_ref().filter(|_| conditions.into_iter().any(is_beside_others)) {
+                let reason = self.names.in_reason(arm, &words::reason(why));
+                add(&reason, self.names.short(&arm.name).to_string());
             }
         }
         reasons.into_iter().map(|(reason, starts)| format!("{}: {reason}", joined(&starts, "and"))).collect()
