@@ -144,7 +144,7 @@ impl fmt::Display for Skip {
             }
             Skip::EmptyRange { .. } => f.write_str("the range is empty"),
             Skip::NoRoom { block_bytes, blocks, range_bytes } => {
-                let (block, range) = (Bytes(*block_bytes), Bytes(*range_bytes));
+                let (block, range) = (Bytes(*block_bytes).exact(), Bytes(*range_bytes).exact());
                 // No block is smaller than a byte.
                 let smaller = range_bytes >= blocks;
                 let hint = if smaller { "try a smaller --block" } else { "no --block is small enough for that" };
