@@ -642,6 +642,7 @@ fn folios_are_called_those_of_this_machine_only_where_the_file_was_read_in_order
             fill,
             then: fill == Fill::Written(4096),
             folio_bytes,
+            least_folio_bytes: None,
             verdict: schema::findings::ClaimVerdict::Holds,
             reasons: Vec::new(),
         };
@@ -655,6 +656,21 @@ fn folios_are_called_those_of_this_machine_only_where_the_file_was_read_in_order
     assert_eq!(said(&[then, ordered]), (1, true, false));
     assert_eq!(said(&[then, ordered, random]), (1, true, true));
     assert_eq!(said(&[then, random]), (0, false, true));
+    // Of what is read in a little at a time, and of what is read in much at a time.
+    let mut run = study();
+    let on = |fill, folio_bytes, least_folio_bytes| ClaimOnFolios {
+        fill,
+        then: fill == Fill::Written(4096),
+        folio_bytes: Some(folio_bytes),
+        least_folio_bytes,
+        verdict: schema::findings::ClaimVerdict::Holds,
+        reasons: Vec::new(),
+    };
+    let then = on(Fill::Written(4096), 4096, None);
+    run.findings.claims[0].folios = vec![on(Fill::Sequential, 4096, None), then.clone()];
+    run.findings.claims[1].folios = vec![on(Fill::Sequential, 2 << 20, Some(4096)), then];
+    let text = squeezed(&report::markdown(&run.record, &run.findings));
+    assert!(text.contains("reads files into folios of 4 KiB to 2 MiB; when the study was made"), "{text}");
 }
 
 #[test]
@@ -1354,7 +1370,8 @@ fn who_else_stops_is_a_table_with_its_control_and_a_sentence_in_every_form() {
         stalled_share: Some(stalled),
     };
     let cell = &run.findings.cells[0];
-    let control = BeatControl { id: cell.id, condition: cell.condition.clone(), late: late(Some(3.21e5), 0.03) };
+    let control =
+        BeatControl { id: cell.id, condition: cell.condition.clone(), passes: 5, late: late(Some(3.21e5), 0.03) };
     let of = |name: &str, p99: Option<f64>, says: BeatSays| BeatFinding {
         id: cell.id,
         arm: format!("python/{name}"),

@@ -14,6 +14,9 @@ pub const STALLED_PERIODS: u64 = 2;
 /// Fewer deadlines have no 99th of 100.
 pub const P99_DEADLINES: u64 = 100;
 
+/// Of fewer passes nothing is said: deadlines of one pass are late together, and other work of the machine can be beside all of them.
+pub const LEAST_PASSES: u32 = 5;
+
 /// Where the first bin ends.
 const FIRST_NS: u64 = 1000;
 const BINS_PER_DOUBLING: u64 = 16;

@@ -641,6 +641,7 @@ pub struct BeatControl {
     #[serde(flatten)]
     pub id: CellId,
     pub condition: Condition,
+    pub passes: u32,
     pub late: BeatLateness,
 }
 
@@ -659,6 +660,8 @@ pub enum BeatSays {
     /// Not many more were stalled than while nothing was at work.
     Busy,
     TooFewDeadlines,
+    /// Deadlines of one pass are late together: a few passes are a few observations, however many deadlines they have.
+    TooFewPasses,
     Nobody,
     /// Others stopped while it waited for pages, and not where the pages are in memory.
     Waiting,
@@ -700,13 +703,17 @@ pub struct StallArm {
 #[serde(rename_all = "kebab-case")]
 pub enum StallSays {
     Nobody,
+    /// The same of pages in memory: missing pages were not measured, or not for long enough.
+    NobodyInMemory,
     /// Others stopped beside the first of the arms.
     Others,
-    /// They stopped, and not for missing pages.
+    /// They stopped, and as long where its pages are in memory.
+    OthersAsInMemory,
+    /// They stopped although its pages are in memory: missing pages were not measured, or not for long enough.
     OthersInMemory,
     /// They stopped, and nothing was measured that tells why.
     OthersNoControl,
-    /// Deadlines were too few, or the machine was busy.
+    /// Deadlines or passes were too few, or the machine was busy.
     Unknown,
 }
 
@@ -837,9 +844,13 @@ pub struct ClaimOnFolios {
     pub fill: Fill,
     /// Those of the study's time; those of fill `sequential` are what this machine makes of a file that is read in order.
     pub then: bool,
-    /// Of a folio: half of the file lies in folios of this size or larger ones. Absent where they are not seen.
+    /// Of a folio: half of what a condition reads lies in folios of this size or larger ones. Of several conditions the largest.
+    /// Absent where they are not seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folio_bytes: Option<u64>,
+    /// Of several conditions the smallest, where that is another one: little that is read in at once lies in small folios.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_folio_bytes: Option<u64>,
     pub verdict: ClaimVerdict,
     /// Why.
     #[serde(default, rename = "reason_data", skip_serializing_if = "Vec::is_empty")]

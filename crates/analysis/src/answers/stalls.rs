@@ -28,9 +28,12 @@ pub(crate) fn all(record: &Record, beats: &[BeatFinding]) -> Vec<StallFinding> {
 
 /// The condition under which something is said of the latest deadlines: one under which pages may be missing, if there is one.
 fn latest<'b>(beats: impl Iterator<Item = &'b BeatFinding>) -> Option<ConditionId> {
-    let in_memory = |it: &BeatFinding| IN_MEMORY.contains(&it.condition.state);
     let known = beats.filter(|it| is_known(it.says));
-    known.min_by(|a, b| in_memory(a).cmp(&in_memory(b)).then_with(|| shorter(b, a))).map(|it| it.id.condition)
+    known.min_by(|a, b| is_in_memory(a).cmp(&is_in_memory(b)).then_with(|| shorter(b, a))).map(|it| it.id.condition)
+}
+
+fn is_in_memory(of: &BeatFinding) -> bool {
+    IN_MEMORY.contains(&of.condition.state)
 }
 
 fn finding(record: &Record, id: ConditionId, runtime: &str, mut measured: Vec<&BeatFinding>) -> StallFinding {
@@ -41,6 +44,7 @@ fn finding(record: &Record, id: ConditionId, runtime: &str, mut measured: Vec<&B
         ([], []) => (StallSays::Unknown, Vec::new()),
         // What is not known of an arm may be worse than what is known of others.
         ([], _) if quiet.len() < measured.len() => (StallSays::Unknown, Vec::new()),
+        ([], [longest, ..]) if is_in_memory(longest) => (StallSays::NobodyInMemory, vec![*longest]),
         ([], [longest, ..]) => (StallSays::Nobody, vec![*longest]),
         ([longest, ..], _) => {
             // What waits for pages, what computes and what is not known are three matters, and the first is asked about.
@@ -48,7 +52,8 @@ fn finding(record: &Record, id: ConditionId, runtime: &str, mut measured: Vec<&B
             let computes = |it: &BeatFinding| matches!(it.says, BeatSays::AsInMemory | BeatSays::InMemory);
             let (says, is): (StallSays, &dyn Fn(&BeatFinding) -> bool) = match () {
                 () if stopping.iter().any(|it| waits(it)) => (StallSays::Others, &waits),
-                () if computes(longest) => (StallSays::OthersInMemory, &computes),
+                () if is_in_memory(longest) => (StallSays::OthersInMemory, &computes),
+                () if computes(longest) => (StallSays::OthersAsInMemory, &computes),
                 () => (StallSays::OthersNoControl, &|it| it.says == BeatSays::NoControl),
             };
             (says, stopping.iter().copied().filter(|it| is(it)).collect())
@@ -69,7 +74,7 @@ fn finding(record: &Record, id: ConditionId, runtime: &str, mut measured: Vec<&B
     StallFinding {
         id,
         runtime: runtime.into(),
-        instead: instead.filter(|_| says != StallSays::Nobody).map(shown),
+        instead: instead.filter(|_| !matches!(says, StallSays::Nobody | StallSays::NobodyInMemory)).map(shown),
         arms: arms.into_iter().map(shown).collect(),
         says,
     }
@@ -82,7 +87,7 @@ fn is_stopping(says: BeatSays) -> bool {
         | BeatSays::AsInMemory
         | BeatSays::InMemory
         | BeatSays::NoControl => true,
-        BeatSays::Busy | BeatSays::TooFewDeadlines | BeatSays::Nobody => false,
+        BeatSays::Busy | BeatSays::TooFewDeadlines | BeatSays::TooFewPasses | BeatSays::Nobody => false,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use schema::{
     Beside, Condition, Span, State,
-    beats::{Beats, Lateness, P99_DEADLINES, begins_ns},
+    beats::{Beats, LEAST_PASSES, Lateness, P99_DEADLINES, begins_ns},
     findings::{BeatControl, BeatFinding, BeatLateness, BeatPoint, BeatSays},
 };
 
@@ -37,7 +37,10 @@ fn finding(run: &Run, cell: &Cell, all_idle: &Lateness) -> Option<BeatFinding> {
     let control = control(run, cell);
     let busy = [idle.stalled_share, all_idle.stalled_share(merged.period_ns)].into_iter().flatten();
     let busy_share = busy.fold(0.0, f64::max);
-    let says = says(cell.own.state, &late, busy_share, control.as_ref());
+    let says = match passes < LEAST_PASSES && late.deadlines >= P99_DEADLINES {
+        true => BeatSays::TooFewPasses,
+        false => says(cell.own.state, &late, busy_share, control.as_ref()),
+    };
     Some(BeatFinding {
         id: cell.id,
         arm: cell.arm().name.clone(),
@@ -85,12 +88,12 @@ fn control(run: &Run, cell: &Cell) -> Option<BeatControl> {
     }
     let others = run.cells.iter().filter(|it| !it.entry.control && it.arm() == cell.arm());
     let alike = others.filter(|it| IN_MEMORY.contains(&it.own.state) && work(it.own) == work(cell.own));
-    let measured = alike.filter_map(|it| Some((it, merged(it)?.1)));
+    let measured = alike.filter_map(|it| Some((it, merged(it)?)));
     let rank = |it: &Cell| IN_MEMORY.iter().position(|state| *state == it.own.state);
     let elsewhere = |it: &Cell| it.id.condition.comparison_index != cell.id.condition.comparison_index;
-    let (found, beats) = measured.min_by_key(|(it, _)| (rank(it), elsewhere(it)))?;
+    let (found, (passes, beats)) = measured.min_by_key(|(it, _)| (rank(it), elsewhere(it)))?;
     let late = lateness(&beats.pass, beats.period_ns);
-    Some(BeatControl { id: found.id, condition: found.own.clone(), late })
+    Some(BeatControl { id: found.id, condition: found.own.clone(), passes, late })
 }
 
 /// What is done, wherever the pages are and however much of it.
@@ -122,7 +125,7 @@ fn says(state: State, late: &BeatLateness, busy_share: f64, control: Option<&Bea
     }
     match control {
         None if IN_MEMORY.contains(&state) => BeatSays::InMemory,
-        Some(control) if control.late.deadlines >= P99_DEADLINES => {
+        Some(control) if control.late.deadlines >= P99_DEADLINES && control.passes >= LEAST_PASSES => {
             let control = &control.late;
             // Where most are stalled already, it is the others that become fewer.
             let on_time = |of: &BeatLateness| 1.0 - stalled(of);

@@ -64,10 +64,13 @@ impl Question<'_> {
         let open = each_once(&open, |it| it.why.clone(), true, in_conditions);
         let remarked: Vec<&ClaimOutcome> = testable.iter().filter(|it| it.remark.is_some()).copied().collect();
         let remarks = each_once(&remarked, |it| it.remark.clone(), remarked.len() == testable.len(), in_conditions);
-        // Of several fills the folios of one would be said of all.
-        let one_fill = testable.iter().all(|it| it.condition.fill() == testable[0].condition.fill());
-        let says_folios = self.claim.metric == Metric::PagesPerFault && one_fill;
-        let folios = says_folios.then(|| folios(run, testable[0].condition)).flatten();
+        // Of several fills, or ranges, the folios of one would be said of all.
+        let pages = folio_pages(run, testable[0].condition);
+        let are_alike = || testable.iter().all(|it| folio_pages(run, it.condition) == pages);
+        let folios = pages.filter(|_| self.claim.metric == Metric::PagesPerFault && are_alike());
+        let around_bytes = run.record.environment.fault_around_bytes.value().copied();
+        // What decides how many pages a fault maps: these folios, and the kernel's window around a fault.
+        let folios = folios.map(|pages| Conclusion::Folios { pages, around_bytes });
         // Without labels: under all conditions.
         let by = |is_by: &dyn Fn(&ClaimOutcome) -> bool| {
             let by: Vec<&ClaimOutcome> = testable.iter().filter(|it| is_by(it)).copied().collect();
@@ -162,13 +165,6 @@ fn turned(estimate: &Estimate) -> Estimate {
 fn ends(estimates: &[Estimate]) -> [f64; 2] {
     let medians = || estimates.iter().map(|it| it.median);
     [medians().fold(f64::MAX, f64::min), medians().fold(0.0, f64::max)]
-}
-
-/// What decides how many pages a fault maps: the folios that the fill left, if most are of one size, and the kernel's window
-/// around a fault.
-fn folios(run: &Run, condition: &Condition) -> Option<Conclusion> {
-    let pages = folio_pages(run, condition)?;
-    Some(Conclusion::Folios { pages, around_bytes: run.record.environment.fault_around_bytes.value().copied() })
 }
 
 /// Pages of the folios that most of the file lay in, if most are of one size.

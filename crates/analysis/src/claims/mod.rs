@@ -163,10 +163,12 @@ fn on_folios(run: &Run, question: &Question, outcomes: &[&ClaimOutcome], then: F
     let on = |fill: Fill| {
         let of_fill: Vec<&ClaimOutcome> =
             outcomes.iter().copied().filter(|it| it.condition.fill() == Some(fill)).collect();
-        let pages = of_fill.first().and_then(|it| middle_folio_pages(run, it.condition));
-        let folio_bytes = pages.and_then(|it| it.checked_mul(run.page_bytes()));
+        let bytes = |it: &&ClaimOutcome| middle_folio_pages(run, it.condition)?.checked_mul(run.page_bytes());
+        let each: Vec<u64> = of_fill.iter().map(bytes).collect::<Option<_>>().unwrap_or_default();
+        let (least, most) = (each.iter().min().copied(), each.iter().max().copied());
         let (verdict, reasons) = question.conclude(run, &of_fill);
-        ClaimOnFolios { fill, then: fill == then, folio_bytes, verdict, reasons }
+        let least_folio_bytes = least.filter(|_| least != most);
+        ClaimOnFolios { fill, then: fill == then, folio_bytes: most, least_folio_bytes, verdict, reasons }
     };
     fills.into_iter().map(on).collect()
 }

@@ -283,7 +283,7 @@ fn nothing_is_said_of_a_runtime_of_whose_arms_one_is_not_known() {
 fn what_stops_others_with_its_pages_in_memory_is_told_apart_from_what_waits_for_pages() {
     let computing: Late = &[(2300, 150), (5200, 50)];
     let of_memory = run(STALLED, Some((State::Mapped, computing)), 70);
-    assert_eq!(of_memory.stalls[0].says, StallSays::OthersInMemory);
+    assert_eq!(of_memory.stalls[0].says, StallSays::OthersAsInMemory);
     assert_eq!(run(STALLED, None, 70).stalls[0].says, StallSays::OthersNoControl);
 }
 
@@ -294,21 +294,42 @@ fn what_waits_for_pages_is_said_although_another_arm_computes_for_longer() {
     let found = stalls_beside([computing, ("go/mmap+procs=2+stops", STALLED, FREE)]);
     assert_eq!((found[0].says, names(&found[0].arms)), (StallSays::Others, vec!["go/mmap+stops+procs=2"]));
     let alone = stalls_beside([computing]);
-    assert_eq!((alone[0].says, names(&alone[0].arms)), (StallSays::OthersInMemory, vec!["go/readat+procs=1"]));
+    assert_eq!((alone[0].says, names(&alone[0].arms)), (StallSays::OthersAsInMemory, vec!["go/readat+procs=1"]));
 }
 
 #[test]
 fn nothing_is_missing_where_pages_are_locked() {
     assert_eq!(run(STALLED, Some((State::Locked, FREE)), 70).beats[0].says, BeatSays::Waiting);
-    let locked = stalls_of(State::Locked, MAP, STALLED);
-    assert_eq!(locked[0].says, StallSays::OthersInMemory);
+    let says = |state: State, late: Late| passes_of(&[(state, 5, late)]).stalls[0].says;
+    assert_eq!(says(State::Locked, STALLED), StallSays::OthersInMemory);
+    assert_eq!(says(State::Mapped, STALLED), StallSays::OthersInMemory);
+    assert_eq!(says(State::Mapped, FREE), StallSays::NobodyInMemory);
 }
 
-/// Of one arm from one state.
-fn stalls_of(state: State, arm: &str, late: Late) -> Vec<StallFinding> {
+#[test]
+fn a_few_passes_decide_nothing_however_many_deadlines_they_have() {
+    let of = |all: &[(State, u32, Late)]| {
+        let found = passes_of(all);
+        (found.beats[0].says, found.stalls[0].says)
+    };
+    assert_eq!(of(&[(State::Cold, 1, STALLED)]), (BeatSays::TooFewPasses, StallSays::Unknown));
+    assert_eq!(of(&[(State::Cold, 4, FREE)]), (BeatSays::TooFewPasses, StallSays::Unknown));
+    assert_eq!(of(&[(State::Mapped, 1, STALLED)]), (BeatSays::TooFewPasses, StallSays::Unknown));
+    // A control of a few is none.
+    let control = [(State::Cold, 5, STALLED), (State::Mapped, 4, FREE)];
+    assert_eq!(of(&control), (BeatSays::NoControl, StallSays::OthersNoControl));
+    // What was measured for long enough with pages in memory says nothing of missing ones.
+    let in_memory = [(State::Cold, 4, STALLED), (State::Mapped, 5, FREE)];
+    assert_eq!(of(&in_memory), (BeatSays::TooFewPasses, StallSays::NobodyInMemory));
+}
+
+/// Of one arm: from which state, how many passes, and their deadlines.
+fn passes_of(all: &[(State, u32, Late)]) -> Findings {
     let mut lab = Lab::new();
-    let condition = lab.condition(under(state));
-    let cell = lab.cell(condition, arm);
-    lab.measure(cell, 5, 5000.0, |_, pass: &mut Pass| pass.beats = beats(late, 70));
-    lab.analyze().stalls
+    for &(state, passes, late) in all {
+        let condition = lab.condition(under(state));
+        let cell = lab.cell(condition, MAP);
+        lab.measure(cell, passes, 5000.0, |_, pass: &mut Pass| pass.beats = beats(late, 70));
+    }
+    lab.analyze()
 }

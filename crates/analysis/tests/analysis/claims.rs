@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use schema::{
-    Reading,
+    Condition, Reading,
     conclusion::Conclusion,
     experiment::{Metric, Unit, Variant},
     findings::{AnswerOf, ClaimFinding, ClaimVerdict, FigureFinding},
@@ -1114,6 +1114,51 @@ fn a_claim_about_a_cached_file_is_judged_on_the_folios_of_its_time_and_of_today(
     // In pages of 64 KiB no fill makes folios of 4 KiB.
     lab.record.environment.page_bytes = 64 << 10;
     assert_eq!(only(&lab).folios, []);
+}
+
+#[test]
+fn of_conditions_that_read_little_and_much_the_folios_of_neither_are_said_of_both() {
+    let text = r#"
+        title = "Folios"
+        [study]
+        file_bytes = "64 MiB"
+        full_file_bytes = "64 MiB"
+        fill_then = "written=4KiB"
+        [[compare]]
+        arms = ["read", "mmap"]
+        workload = "scan"
+        block = ["4 KiB", "64 KiB"]
+        state = "cached"
+        fill = ["sequential", "written=4KiB"]
+        [[claim]]
+        id = "it"
+        says = "it is faster"
+        arm = "mmap"
+        than = "read"
+        expect = "lower""#;
+    let mut lab = Lab::of_experiment(text);
+    let little = |it: &Condition| it.block_bytes == 4096;
+    lab.record.conditions.iter_mut().filter(|it| little(it)).for_each(|it| it.range.bytes = 1 << 20);
+    for cell in 0..8 {
+        lab.measure(cell, 10, if cell % 2 == 0 { 20e3 } else { 10e3 }, nothing);
+    }
+    let made = |it: &Condition| {
+        let fill = it.fill().unwrap();
+        let order = if fill == schema::Fill::Sequential && !little(it) { 9 } else { 0 };
+        FilledRange {
+            range: it.range,
+            fill: Some(fill),
+            method: "made".into(),
+            elapsed_ns: 1,
+            folio_orders: Reading::Value(vec![FolioOrder { order, pages: it.range.bytes / 4096 }]),
+            pages_per_fault: None,
+            looked_again: None,
+        }
+    };
+    lab.record.fills = lab.record.conditions.iter().map(made).collect();
+    let on = only(&lab).folios;
+    let on: Vec<_> = on.iter().map(|it| (it.then, it.folio_bytes, it.least_folio_bytes)).collect();
+    assert_eq!(on, [(false, Some(2 << 20), Some(4096)), (true, Some(4096), None)]);
 }
 
 // --- Studies --------------------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 //! Claims: the statement, the verdict, and why. The reason has the published figure beside the measured one.
 
+use std::cmp::Reverse;
+
 use schema::{
     Bytes, Fill,
     experiment::Variant,
@@ -83,7 +85,7 @@ pub(crate) fn why(claim: &ClaimFinding) -> String {
             Fill::Sequential => "as this machine reads files in",
             _ => &fill,
         };
-        let size = it.folio_bytes.map_or_else(|| fill.clone(), folios_of);
+        let size = it.folio_bytes.map_or_else(|| fill.clone(), |most| folios_of(it.least_folio_bytes, most));
         let size = if size == whose { String::new() } else { format!("{size}, ") };
         format!("{size}{whose}: {}", with_reason(it.verdict, &it.reasons))
     };
@@ -96,18 +98,20 @@ pub(crate) fn why(claim: &ClaimFinding) -> String {
 /// In which folios this machine reads a cached file in, beside those of the study's time.
 pub(crate) fn folios_here(claims: &[ClaimFinding]) -> Option<String> {
     let folios = || claims.iter().flat_map(|it| &it.folios);
-    let here = folios().find(|it| !it.then && it.fill == Fill::Sequential)?;
+    let is_here = |it: &&ClaimOnFolios| !it.then && it.fill == Fill::Sequential;
+    // Of the claim about most of them.
+    let here = folios().filter(is_here).max_by_key(|it| (it.folio_bytes, it.least_folio_bytes.map(Reverse)))?;
     let then = folios().find(|it| it.then);
     Some(match (then.and_then(|it| it.folio_bytes), here.folio_bytes) {
-        (Some(then), Some(here)) if then == here => format!(
+        (Some(then), Some(most)) if then == most => format!(
             "This machine reads files into {}, as the page cache had them when the study was made.",
-            folios_of(here)
+            folios_of(None, most)
         ),
-        (Some(then), Some(here)) => format!(
+        (Some(then), Some(most)) => format!(
             "This machine reads files into {}; when the study was made, the page cache had {}. Claims about cached files \
              are tested on both, and decided by this machine's.",
-            folios_of(here),
-            folios_of(then)
+            folios_of(here.least_folio_bytes, most),
+            folios_of(None, then)
         ),
         _ => "Claims about cached files are tested on folios of the study's time, too, and decided by those that this \
              machine reads files into; their sizes are known to root alone."
@@ -115,8 +119,10 @@ pub(crate) fn folios_here(claims: &[ClaimFinding]) -> Option<String> {
     })
 }
 
-fn folios_of(bytes: u64) -> String {
-    format!("folios of {}", Bytes(bytes).to_string().replace(' ', "\u{a0}"))
+/// `folios of 2 MiB`, `folios of 4 KiB to 2 MiB`.
+fn folios_of(least: Option<u64>, most: u64) -> String {
+    let all = [least, Some(most)].into_iter().flatten().map(|it| Bytes(it).to_string().replace(' ', "\u{a0}"));
+    format!("folios of {}", all.collect::<Vec<String>>().join(" to "))
 }
 
 /// Why, without the verdict's word where the reason begins with it too: `holds: in both conditions`.

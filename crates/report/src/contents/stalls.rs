@@ -32,7 +32,8 @@ pub(crate) fn lines(record: &Record, findings: &Findings, labels: &Labels) -> Ve
         (it.runtime.clone(), format!("{says}{under}"))
     });
     // Of arms whose passes were too short for a deadline nothing is said.
-    let judged = findings.beats.iter().filter(|it| it.id.condition == shared && it.says != BeatSays::TooFewDeadlines);
+    let is_judged = |it: &BeatFinding| !matches!(it.says, BeatSays::TooFewDeadlines | BeatSays::TooFewPasses);
+    let judged = findings.beats.iter().filter(|it| it.id.condition == shared && is_judged(it));
     let least = judged.map(|it| it.late.deadlines).min();
     let under = format!(
         "how late a thread is for a deadline every millisecond{}, while another thread reads ({}){}",

@@ -1,6 +1,9 @@
 //! Who else stopped while an arm was at work.
 
-use schema::findings::{BeatFinding, BeatLateness, BeatSays};
+use schema::{
+    beats::{LEAST_PASSES, P99_DEADLINES},
+    findings::{BeatFinding, BeatLateness, BeatSays},
+};
 
 use super::numbers::{percent, time};
 
@@ -11,9 +14,12 @@ pub fn beats(of: &BeatFinding) -> String {
     let control = of.control.as_ref().map(|it| apart(&it.late)).unwrap_or_default();
     match of.says {
         BeatSays::TooFewDeadlines => format!(
-            "nothing is said of it: its passes had {} deadlines together, and 100 are needed",
+            "nothing is said of it: its passes had {} deadlines together, and {P99_DEADLINES} are needed",
             of.late.deadlines
         ),
+        BeatSays::TooFewPasses => {
+            format!("nothing is said of it: it had {} passes, and {LEAST_PASSES} are needed", of.passes)
+        }
         BeatSays::Busy => format!(
             "nothing is said of it, because the machine was busy: {late}, and {} while nothing was at work",
             percent(of.busy_share)
@@ -64,7 +70,7 @@ mod tests {
             stalled_share: Some(stalled),
         };
         let id = CellId { condition: ConditionId { condition_index: 0, comparison_index: None }, cell: 0 };
-        let control = BeatControl { id, condition: Condition::plain(1), late: late(3e5, 0.0) };
+        let control = BeatControl { id, condition: Condition::plain(1), passes: 5, late: late(3e5, 0.0) };
         let of = |says: BeatSays, control: Option<BeatControl>| {
             beats(&BeatFinding {
                 id,
@@ -89,5 +95,6 @@ mod tests {
         assert!(all.iter().all(|it| it.contains("9.9 ms")), "{all:?}");
         assert!(of(BeatSays::Busy, None).contains("machine"));
         assert!(!of(BeatSays::TooFewDeadlines, None).contains("9.9 ms"));
+        assert!(!of(BeatSays::TooFewPasses, None).contains("9.9 ms"));
     }
 }

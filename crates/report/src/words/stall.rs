@@ -30,21 +30,26 @@ pub(crate) struct StallSetting {
 /// One sentence about a runtime.
 pub(crate) fn stall(of: &StallFinding, names: &StallNames) -> String {
     let (Some(first), Some((longest, rest))) = (of.arms.first(), names.arms.split_first()) else {
-        return "nothing is said of it: the passes of an arm had too few deadlines, or the machine was busy".into();
+        return "nothing is said of it: an arm had too few passes or deadlines, or the machine was busy".into();
     };
     let late = lateness(&first.late);
     let why = match of.says {
-        StallSays::Nobody => {
+        StallSays::Nobody | StallSays::NobodyInMemory => {
             let worst = names.measured.iter().map(|it| it.1.max_ns).max().unwrap_or(first.late.max_ns);
             let worst = time(worst as f64);
             let each = names.measured.iter().map(|(name, late)| format!("{} beside {name}", tail(late)));
             let each: Vec<String> = each.collect();
-            return format!(
-                "no other thread stops: 1 of 100 deadlines is late by over {}; the worst by {worst}",
-                each.join(", ")
-            );
+            let found = format!("1 of 100 deadlines is late by over {}; the worst by {worst}", each.join(", "));
+            return match of.says {
+                StallSays::NobodyInMemory => format!(
+                    "no other thread stops while pages are in memory; missing pages were not measured for long enough: \
+                     {found}"
+                ),
+                _ => format!("no other thread stops: {found}"),
+            };
         }
-        StallSays::OthersInMemory => ", for its computing: with its pages in memory they stop as long",
+        StallSays::OthersAsInMemory => ", for its computing: with its pages in memory they stop as long",
+        StallSays::OthersInMemory => " pages that are in memory, for its computing or for other work here",
         StallSays::OthersNoControl => ", for missing pages or for its computing",
         StallSays::Others => cause(&of.runtime, longest).unwrap_or_default(),
         StallSays::Unknown => "",
@@ -148,7 +153,10 @@ mod tests {
         let go = of("go", StallSays::Others, &["go/mmap+stops+procs=2"], Some("go/readat+stops+procs=2"));
         assert!(go.contains("world") && go.contains("take go/readat+procs=2:"), "{go}");
         assert!(!of("go", StallSays::Others, &["go/readat+procs=1"], None).contains("because"));
-        assert!(of("python", StallSays::OthersInMemory, &["mmap"], None).contains("in memory"));
+        for says in [StallSays::OthersInMemory, StallSays::OthersAsInMemory, StallSays::NobodyInMemory] {
+            let said = of("python", says, &["mmap"], None);
+            assert!(said.contains("in memory") && said.contains("267 ms") && !said.contains("GIL"), "{said}");
+        }
         assert!(of("python", StallSays::Others, &["a", "b", "c", "d", "e"], None).contains("2 more"));
         assert!(of("python", StallSays::Nobody, &["mmap"], None).contains("267 ms"));
         // The one with the longest tail has not the worst deadline.

@@ -411,7 +411,7 @@ makes! {
         SafepointDelay { name, p99_ns, p99_is }
         BeatFinding { id, arm, name, condition, passes, period_ns, late, idle, busy_share, control, curve, says }
         BeatLateness { deadlines, wake_ups, median_ns, p99_ns, max_ns, stalled_share }
-        BeatControl { id, condition, late }
+        BeatControl { id, condition, passes, late }
         BeatPoint { late_ns, later_share }
         StallFinding { id, runtime, arms, instead, says }
         StallArm { cell, name, late }
@@ -447,7 +447,7 @@ makes! {
         schema::answer::MainCause { id, cause, faster, slower }
         schema::answer::Part { cell, arm, pass_ns, cause_ns }
         ClaimFinding { id, study, source, says, published, measured, verdict, reasons, folios, complete }
-        ClaimOnFolios { fill, then, folio_bytes, verdict, reasons }
+        ClaimOnFolios { fill, then, folio_bytes, least_folio_bytes, verdict, reasons }
         PublishedClaim { words, ratio }
         VerdictIn { verdict, labels }
         ClaimNumbers { metric, expect, arm, than, across, here, published, effect }
@@ -799,8 +799,8 @@ makes! {
         }
         SafepointTail { NinetyNine, Longest }
         SafepointsOpen { TooFew { least_passes, least_safepoints }, InMemory }
-        BeatSays { Busy, TooFewDeadlines, Nobody, Waiting, LongerThanInMemory, AsInMemory, InMemory, NoControl }
-        StallSays { Nobody, Others, OthersInMemory, OthersNoControl, Unknown }
+        BeatSays { Busy, TooFewDeadlines, TooFewPasses, Nobody, Waiting, LongerThanInMemory, AsInMemory, InMemory, NoControl }
+        StallSays { Nobody, NobodyInMemory, Others, OthersAsInMemory, OthersInMemory, OthersNoControl, Unknown }
         Waits { Memory, PageCache, Around }
         Trait { Block { bytes }, State(state), Arm(arm), TooHigh, TooLow, Workload(workload) }
         Lean { TooShort, TooLong }
