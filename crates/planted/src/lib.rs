@@ -178,6 +178,7 @@ impl Planting {
             fill: condition.fill,
             pages_per_fault: None,
             looked_again: None,
+            kept: false,
             range: condition.range,
             method: REASON.to_string(),
             elapsed_ns: fill_ns(condition.fill.unwrap_or(Fill::Sequential)),

@@ -441,6 +441,9 @@ pub struct FilledRange {
     /// no pass was made after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looked_again: Option<Reading<LookedAgain>>,
+    /// Passes before an earlier look count, although it changed after that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
 }
 
 impl FilledRange {

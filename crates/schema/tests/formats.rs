@@ -99,6 +99,7 @@ fn a_fill_with_its_folio_sizes_is_read_back() {
         fill: None,
         pages_per_fault: None,
         looked_again: None,
+        kept: false,
         range: schema::Span { offset: 0, bytes: 8192 },
         method: "read".into(),
         elapsed_ns: 5,

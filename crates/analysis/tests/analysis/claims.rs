@@ -377,6 +377,7 @@ fn pages_per_fault_are_held_against_a_number() {
         fill: None,
         pages_per_fault: None,
         looked_again: None,
+        kept: false,
         range: lab.record.conditions[0].range,
         method: "sequential read".into(),
         elapsed_ns: 1,
@@ -1082,6 +1083,7 @@ fn a_claim_about_a_cached_file_is_judged_on_the_folios_of_its_time_and_of_today(
         folio_orders: Reading::Value(vec![FolioOrder { order, pages: 16_384 }]),
         pages_per_fault: None,
         looked_again: None,
+        kept: false,
     };
     lab.record.fills = vec![made(schema::Fill::Sequential, 9), made(schema::Fill::Written(4096), 0)];
     let claim = only(&lab);
@@ -1153,6 +1155,7 @@ fn of_conditions_that_read_little_and_much_the_folios_of_neither_are_said_of_bot
             folio_orders: Reading::Value(vec![FolioOrder { order, pages: it.range.bytes / 4096 }]),
             pages_per_fault: None,
             looked_again: None,
+            kept: false,
         }
     };
     lab.record.fills = lab.record.conditions.iter().map(made).collect();
@@ -1627,6 +1630,7 @@ fn a_claim_speaks_of_folios_where_most_are_of_one_size_and_after_one_fill_alone(
         fill: None,
         pages_per_fault: None,
         looked_again: None,
+        kept: false,
         range: lab.record.conditions[0].range,
         method: "sequential read".into(),
         elapsed_ns: 1,

@@ -510,6 +510,7 @@ fn what_is_present_is_priced_as_the_fill_that_left_such_folios_and_otherwise_not
         folio_orders: Reading::unavailable("not root"),
         pages_per_fault: Some(420.0),
         looked_again: None,
+        kept: false,
     });
     let mixed = analysis::faults_on(&seen, 512.0, Some(2 << 20)).unwrap();
     assert_eq!(

@@ -34,6 +34,7 @@ fn read(lab: &mut Lab, fill: Fill, arms: &[(&str, f64)]) {
         folio_orders: Reading::unavailable("not root"),
         pages_per_fault: Some(16.0),
         looked_again: None,
+        kept: false,
     });
 }
 
@@ -46,7 +47,7 @@ fn a_mapping_that_loses_on_one_fill_and_wins_on_another_is_shown_on_both() {
 
 #[test]
 fn of_two_fills_of_a_kind_the_one_is_shown_that_stayed_as_it_was() {
-    let shown = |changed: [bool; 2]| {
+    let shown_of = |changed: [bool; 2], kept: bool| {
         let mut lab = lab(&[(Fill::Random, 500.0, 1500.0), (Fill::Sequential, 500.0, 100.0)]);
         let again =
             FilledRange { pages_per_fault: Some(1.0), elapsed_ns: 3_000_000_000, ..lab.record.fills[0].clone() };
@@ -59,15 +60,18 @@ fn of_two_fills_of_a_kind_the_one_is_shown_that_stayed_as_it_was() {
                 is_the_fill: !changed,
             }));
         }
+        lab.record.fills[0].kept = kept;
         let findings = lab.analyze();
         let random = findings.fills.iter().find(|it| it.fill == Fill::Random).unwrap();
         (random.pages_per_fault, random.elapsed_ns)
     };
+    let shown = |changed: [bool; 2]| shown_of(changed, false);
     let (first, second) = ((Some(16.0), 1_000_000_000), (Some(1.0), 3_000_000_000));
     // Its passes did not count, and were made again after the second.
     assert_eq!(shown([true, false]), second);
     assert_eq!(shown([false, false]), first);
     assert_eq!(shown([true, true]), first, "none is better than the other");
+    assert_eq!(shown_of([true, false], true), first, "passes before an earlier look count");
 }
 
 #[test]
@@ -165,6 +169,7 @@ fn the_kernels_time_for_a_fault_is_of_the_blocks_that_the_arm_read() {
             folio_orders: Reading::unavailable("not root"),
             pages_per_fault: None,
             looked_again: None,
+            kept: false,
         });
     }
     let found = lab.analyze().fills[0].comparisons[0].system_ns_per_fault.unwrap();

@@ -23,8 +23,8 @@ pub(super) struct Noted {
     pub(super) entry: usize,
     pub(super) folios: Option<Folios>,
     pub(super) since: Since,
-    /// When it was looked at last.
-    pub(super) looked: Instant,
+    /// When it is looked at again between rounds.
+    pub(super) look_at: Instant,
 }
 
 /// What a record has at a moment; what it has beyond that came later.

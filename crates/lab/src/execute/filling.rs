@@ -31,8 +31,10 @@ const SHARE_OF_FILL: f64 = 0.1;
 pub const LOST_MOST: f64 = 0.01;
 /// Of what the device reads ahead: read-ahead grows by twice or four times (mm/readahead.c), and has its full size before so many.
 const LEADS: u64 = 2;
-/// What was measured since the last look is lost where the folios change. A look at 1 GiB takes some ten milliseconds.
+/// What was measured since the last look is lost where the folios change.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// A look takes at most this part of the time: some ten milliseconds at 1 GiB.
+const LOOK_SHARE: u32 = 50;
 /// Of a device whose ceiling is not known.
 const RANDOM_OPS_PER_S: f64 = 10_000.0;
 
@@ -168,7 +170,9 @@ impl Bench<'_> {
         method: String,
         elapsed_ns: u64,
     ) -> Result<(), Trouble> {
+        let began = Instant::now();
         let look = FolioSizes::at(copy.as_deref().unwrap_or(self.target), range);
+        let look_at = next_look(began);
         let folios = look.folios();
         folios.as_ref().map_or(Ok(()), |it| fill::verify(fill, it)).map_err(Trouble::Unavailable)?;
         let anew =
@@ -184,10 +188,11 @@ impl Bench<'_> {
                 folio_orders: look.orders(),
                 pages_per_fault: look.pages_per_fault(),
                 looked_again: None,
+                kept: false,
             });
         }
         let since = Since::now(&self.record, self.draw.passes);
-        let noted = Noted { entry, folios, since, looked: Instant::now() };
+        let noted = Noted { entry, folios, since, look_at };
         self.filled = Some(Filled { fill, range, copy, noted });
         Ok(())
     }
@@ -195,7 +200,7 @@ impl Bench<'_> {
     /// Looks again between rounds, where the last look was a while ago: a reclaim scheme can take folios at any time. A file as it
     /// was found cannot be brought back, and is looked at when all is measured.
     pub(super) fn look_now_and_then(&mut self) {
-        let is_due = |it: &Filled| it.fill != Fill::Found && it.noted.looked.elapsed() >= LOOK_EVERY;
+        let is_due = |it: &Filled| it.fill != Fill::Found && Instant::now() >= it.noted.look_at;
         if self.filled.as_ref().is_some_and(is_due) {
             self.look_again();
         }
@@ -205,19 +210,25 @@ impl Bench<'_> {
     /// since the last look counts only if it is the fill still.
     pub(super) fn look_again(&mut self) {
         let Some(filled) = &mut self.filled else { return };
-        let now = Since::now(&self.record, self.draw.passes);
-        let before = std::mem::replace(&mut filled.noted.since, now);
+        let (before, now) = (filled.noted.since, Since::now(&self.record, self.draw.passes));
         if before == now {
             return;
         }
-        filled.noted.looked = Instant::now();
+        let began = Instant::now();
         let target = filled.copy.as_deref().unwrap_or(self.target);
         // Looking must not bring back what left the page cache; the passes looked at that themselves.
         let resident = state::verify_before(State::Cached, target, &target.residency(filled.range));
         let look = resident.map(|()| FolioSizes::at(target, filled.range));
+        filled.noted.look_at = next_look(began);
+        // What could not be looked at is looked at next time: the pages that are missing may be read again.
+        if look.is_ok() {
+            filled.noted.since = now;
+        }
         let seen = look.as_ref().ok().and_then(FolioSizes::folios).zip(filled.noted.folios.as_ref());
         let changed = seen.and_then(|(is, was)| Some((fill::changed_share(was, &is)?, fill::may_change(was))));
         let entry = &mut self.record.fills[filled.noted.entry];
+        let before_that = entry.looked_again.as_ref().and_then(Reading::value);
+        let was_the_fill = before_that.is_some_and(|it| it.is_the_fill);
         entry.looked_again = Some(match (look, changed) {
             (Err(reason), _) => Reading::unavailable(reason),
             (Ok(_), None) => Reading::unavailable("this user cannot see folio sizes"),
@@ -229,6 +240,7 @@ impl Bench<'_> {
             }),
         });
         if let Some((share, _)) = changed.filter(|(share, most)| share > most) {
+            entry.kept = was_the_fill;
             invalidate(&mut self.record, self.underway.as_mut(), filled.fill, before, share);
             self.changed.push(filled.fill);
             self.filled = None;
@@ -251,6 +263,11 @@ fn extent(record: &Record, fill: Fill, condition: &Condition, lead: u64) -> Span
     let alike = plan::filled(&record.conditions, &record.cells).remove(&fill);
     let before = record.fills.iter().filter(|it| it.fill == Some(fill));
     alike.into_iter().chain(before.map(|it| it.range)).fold(condition.range, union)
+}
+
+/// After a look that began then and has just ended.
+fn next_look(began: Instant) -> Instant {
+    Instant::now() + LOOK_EVERY.max(began.elapsed() * LOOK_SHARE)
 }
 
 /// Whether something of the user's runs before or after each command.
@@ -350,6 +367,7 @@ mod tests {
             folio_orders: Reading::unavailable("not looked at"),
             pages_per_fault: None,
             looked_again: None,
+            kept: false,
         });
         // Then the sizes of passes are decided, and windows lie elsewhere in each round.
         record.conditions = vec![condition(mib(0, 64)), condition(mib(64, 16))];

@@ -615,6 +615,7 @@ fn record() -> Record {
             fill: None,
             pages_per_fault: None,
             looked_again: None,
+            kept: false,
             range: Span { offset: 0, bytes: GIB },
             method: "sequential read, 1 MiB requests, after eviction".into(),
             elapsed_ns: 600_000_000,

@@ -240,7 +240,7 @@ makes! {
         Ceiling { bytes_per_s, random_ops_per_s, how, random_how }
         Confirmation { condition, baseline_cell, arm_cell, range, ops, pairs, cold, invalid }
         ColdPass { tally, device_read_bytes }
-        FilledRange { range, fill, method, elapsed_ns, folio_orders, pages_per_fault, looked_again }
+        FilledRange { range, fill, method, elapsed_ns, folio_orders, pages_per_fault, looked_again, kept }
         LookedAgain { folio_orders, pages_per_fault, changed_share, is_the_fill }
         FolioOrder { order, pages }
         Environment {
