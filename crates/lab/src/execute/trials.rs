@@ -111,7 +111,7 @@ impl Bench<'_> {
         }
     }
 
-    fn try_blocks(&mut self, cell: usize, given: Given, ops: u64) -> Result<Trial, Trouble> {
+    pub(super) fn try_blocks(&mut self, cell: usize, given: Given, ops: u64) -> Result<Trial, Trouble> {
         let arm = self.record.cells[cell].arm.clone();
         let whole = self.condition_of(cell);
         let mut under = whole.clone();

@@ -218,7 +218,13 @@ fn most_often(record: &Record, undecided: &[&Comparison]) -> (String, String) {
 /// What to try depends on whether anything was tried at all.
 fn no_valid_pass(record: &Record) -> String {
     let skipped = record.cells.iter().filter(|cell| cell.skipped.is_some()).count();
+    let is_for_want_of_time = |it: &schema::record::Cell| {
+        it.skipped.as_ref().is_some_and(|it| it.is_for_want_of_time() || *it == schema::Skip::NothingToCompare)
+    };
     match record.samples.len() {
+        0 if skipped > 0 && record.cells.iter().all(is_for_want_of_time) => {
+            "there was no time for a pass of any arm. Try a larger --budget.".into()
+        }
         0 if skipped > 0 && skipped == record.cells.len() => {
             "every arm was skipped; the reasons are listed below. `faultline doctor` shows what this machine can \
              measure."
