@@ -81,7 +81,7 @@ fn lateness(of: &Lateness, period_ns: u64) -> BeatLateness {
     }
 }
 
-/// The same arm at the same work where its pages are mapped or, if that was not measured, in the page cache.
+/// The same arm at the same work where its pages are mapped or, if that was not measured for long enough, in the page cache.
 fn control(run: &Run, cell: &Cell) -> Option<BeatControl> {
     if IN_MEMORY.contains(&cell.own.state) {
         return None;
@@ -91,7 +91,9 @@ fn control(run: &Run, cell: &Cell) -> Option<BeatControl> {
     let measured = alike.filter_map(|it| Some((it, merged(it)?)));
     let rank = |it: &Cell| IN_MEMORY.iter().position(|state| *state == it.own.state);
     let elsewhere = |it: &Cell| it.id.condition.comparison_index != cell.id.condition.comparison_index;
-    let (found, (passes, beats)) = measured.min_by_key(|(it, _)| (rank(it), elsewhere(it)))?;
+    let is_short = |passes: u32, it: &Beats| passes < LEAST_PASSES || it.pass.deadlines < P99_DEADLINES;
+    let (found, (passes, beats)) =
+        measured.min_by_key(|(it, (passes, beats))| (is_short(*passes, beats), rank(it), elsewhere(it)))?;
     let late = lateness(&beats.pass, beats.period_ns);
     Some(BeatControl { id: found.id, condition: found.own.clone(), passes, late })
 }

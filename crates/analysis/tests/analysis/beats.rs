@@ -318,6 +318,8 @@ fn a_few_passes_decide_nothing_however_many_deadlines_they_have() {
     // A control of a few is none.
     let control = [(State::Cold, 5, STALLED), (State::Mapped, 4, FREE)];
     assert_eq!(of(&control), (BeatSays::NoControl, StallSays::OthersNoControl));
+    let another = [(State::Cold, 5, STALLED), (State::Mapped, 4, FREE), (State::Cached, 5, FREE)];
+    assert_eq!(of(&another), (BeatSays::Waiting, StallSays::Others));
     // What was measured for long enough with pages in memory says nothing of missing ones.
     let in_memory = [(State::Cold, 4, STALLED), (State::Mapped, 5, FREE)];
     assert_eq!(of(&in_memory), (BeatSays::TooFewPasses, StallSays::NobodyInMemory));

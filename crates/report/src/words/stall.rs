@@ -42,7 +42,7 @@ pub(crate) fn stall(of: &StallFinding, names: &StallNames) -> String {
             let found = format!("1 of 100 deadlines is late by over {}; the worst by {worst}", each.join(", "));
             return match of.says {
                 StallSays::NobodyInMemory => format!(
-                    "no other thread stops while pages are in memory; missing pages were not measured for long enough: \
+                    "no other thread stops while pages are in memory; of missing pages nothing is known: \
                      {found}"
                 ),
                 _ => format!("no other thread stops: {found}"),
