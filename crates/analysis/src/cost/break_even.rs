@@ -80,26 +80,26 @@ fn break_even(costs: &Costs, baseline: &Cell, arm: &Cell) -> Option<BreakEven> {
     };
     let places = file_bytes as f64 / (baseline.own.block_bytes.max(costs.run.page_bytes())) as f64;
     let most = places * READS_OF_EACH;
-    // How many times faster the arm is expected to be with so many reads, as a logarithm.
-    let mut ratios: Vec<(f64, f64)> = Vec::new();
+    // How many times faster the arm is expected to be with so many reads, as a logarithm, and by how much that may be off.
+    let models = Off::of(&costs.expected(baseline)?, &costs.expected(arm)?);
+    let mut ratios: Vec<(f64, f64, Off)> = Vec::new();
     let mut reads = READS_LEAST;
     while reads <= most {
-        ratios.push((reads, (seconds(baseline, &of_baseline, reads)? / seconds(arm, &of_arm, reads)?).ln()));
+        let ratio = seconds(baseline, &of_baseline, reads)? / seconds(arm, &of_arm, reads)?;
+        ratios.push((reads, ratio.ln(), models.and(&of_baseline.off(reads), &of_arm.off(reads))));
         reads *= STEP;
     }
-    let first_above = |log: f64| ratios.iter().find(|it| it.1 > log).map(|it| it.0);
+    let first = |is_above: &dyn Fn(f64, &Off) -> bool| ratios.iter().find(|it| is_above(it.1, &it.2)).map(|it| it.0);
     // An arm that is ahead from the first read on, or never, has no such number.
-    let median = first_above(0.0).filter(|it| *it > READS_LEAST)?;
+    let median = first(&|log, _| log > 0.0).filter(|it| *it > READS_LEAST)?;
     if ratios.iter().any(|it| it.0 > median && it.1 < 0.0) {
         return None;
     }
-    let models = Off::of(&costs.expected(baseline)?, &costs.expected(arm)?);
-    let off = models.and(&of_baseline.off(median), &of_arm.off(median));
     let reads = Estimate {
         median,
-        ci_low: first_above(-off.above).unwrap_or(median),
+        ci_low: first(&|log, off| log > -off.above).unwrap_or(median),
         // Without an upper end within what is looked at there is no answer.
-        ci_high: first_above(off.below)?.max(median),
+        ci_high: first(&|log, off| log > off.below)?.max(median),
     };
     let mut shown: Vec<u64> = SHOWN.into_iter().chain([places as u64]).filter(|it| *it as f64 <= most).collect();
     shown.sort_unstable();
