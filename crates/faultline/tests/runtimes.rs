@@ -25,7 +25,7 @@ pub fn run_with(methods: &str, more: &[&str], environment: &[(&str, &str)]) -> (
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 2 << 20);
     let methods = format!("--method={methods}");
-    let mut args = vec!["--json", "--rounds=1", "--budget=44s", &methods];
+    let mut args = vec!["--json", "--rounds=1", "--budget=60s", &methods];
     args.extend(more);
     let mut command = sandbox.command(&short(&file, &args));
     command.envs(environment.iter().copied());

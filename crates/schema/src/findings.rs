@@ -844,7 +844,8 @@ pub struct ClaimOnFolios {
     pub fill: Fill,
     /// Those of the study's time; those of fill `sequential` are what this machine makes of a file that is read in order.
     pub then: bool,
-    /// Of a folio: half of what a condition reads lies in folios of this size or larger ones. Of several conditions the largest.
+    /// Of a folio: half of what was filled for a condition lies in folios of this size or larger ones. Of several conditions the
+    /// largest.
     /// Absent where they are not seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folio_bytes: Option<u64>,

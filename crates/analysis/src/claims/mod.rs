@@ -163,8 +163,9 @@ fn on_folios(run: &Run, question: &Question, outcomes: &[&ClaimOutcome], then: F
     let on = |fill: Fill| {
         let of_fill: Vec<&ClaimOutcome> =
             outcomes.iter().copied().filter(|it| it.condition.fill() == Some(fill)).collect();
+        // Of a condition that was not measured no fill may have been made.
         let bytes = |it: &&ClaimOutcome| middle_folio_pages(run, it.condition)?.checked_mul(run.page_bytes());
-        let each: Vec<u64> = of_fill.iter().map(bytes).collect::<Option<_>>().unwrap_or_default();
+        let each: Vec<u64> = of_fill.iter().filter_map(bytes).collect();
         let (least, most) = (each.iter().min().copied(), each.iter().max().copied());
         let (verdict, reasons) = question.conclude(run, &of_fill);
         let least_folio_bytes = least.filter(|_| least != most);

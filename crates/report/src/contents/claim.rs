@@ -1,7 +1,5 @@
 //! Claims: the statement, the verdict, and why. The reason has the published figure beside the measured one.
 
-use std::cmp::Reverse;
-
 use schema::{
     Bytes, Fill,
     experiment::Variant,
@@ -99,19 +97,23 @@ pub(crate) fn why(claim: &ClaimFinding) -> String {
 pub(crate) fn folios_here(claims: &[ClaimFinding]) -> Option<String> {
     let folios = || claims.iter().flat_map(|it| &it.folios);
     let is_here = |it: &&ClaimOnFolios| !it.then && it.fill == Fill::Sequential;
-    // Of the claim about most of them.
-    let here = folios().filter(is_here).max_by_key(|it| (it.folio_bytes, it.least_folio_bytes.map(Reverse)))?;
-    let then = folios().find(|it| it.then);
-    Some(match (then.and_then(|it| it.folio_bytes), here.folio_bytes) {
-        (Some(then), Some(most)) if then == most => format!(
+    folios().find(is_here)?;
+    // Of all claims.
+    let ends = |is_meant: &dyn Fn(&&ClaimOnFolios) -> bool| {
+        let meant = || folios().filter(is_meant);
+        let least = meant().filter_map(|it| it.least_folio_bytes.or(it.folio_bytes)).min()?;
+        Some((least, meant().filter_map(|it| it.folio_bytes).max()?))
+    };
+    Some(match (ends(&|it| it.then), ends(&is_here)) {
+        (Some(then), Some(here)) if then == here => format!(
             "This machine reads files into {}, as the page cache had them when the study was made.",
-            folios_of(None, most)
+            folios_of(Some(here.0), here.1)
         ),
-        (Some(then), Some(most)) => format!(
+        (Some(then), Some(here)) => format!(
             "This machine reads files into {}; when the study was made, the page cache had {}. Claims about cached files \
              are tested on both, and decided by this machine's.",
-            folios_of(here.least_folio_bytes, most),
-            folios_of(None, then)
+            folios_of(Some(here.0), here.1),
+            folios_of(Some(then.0), then.1)
         ),
         _ => "Claims about cached files are tested on folios of the study's time, too, and decided by those that this \
              machine reads files into; their sizes are known to root alone."
@@ -121,7 +123,10 @@ pub(crate) fn folios_here(claims: &[ClaimFinding]) -> Option<String> {
 
 /// `folios of 2 MiB`, `folios of 4 KiB to 2 MiB`.
 fn folios_of(least: Option<u64>, most: u64) -> String {
-    let all = [least, Some(most)].into_iter().flatten().map(|it| Bytes(it).to_string().replace(' ', "\u{a0}"));
+    let all = [least.filter(|it| *it != most), Some(most)]
+        .into_iter()
+        .flatten()
+        .map(|it| Bytes(it).to_string().replace(' ', "\u{a0}"));
     format!("folios of {}", all.collect::<Vec<String>>().join(" to "))
 }
 

@@ -311,12 +311,13 @@ impl Files<'_> {
         // Memory that was given a name; the file system of the kernel's own that it lies on is mounted nowhere.
         const NAMED: [&str; 4] = ["/memfd:", "/SYSV", "/dev/zero", "/anon_hugepage"];
         let is_unmounted = on.is_none() && mapping.device[0] == 0;
-        if is_unmounted && NAMED.iter().any(|it| mapping.name.starts_with(it)) {
+        let is_named = NAMED.iter().any(|it| mapping.name.starts_with(it));
+        if is_unmounted && is_named {
             return Err(Unlooked::Memory);
         }
         if on.is_some_and(FileSystem::is_memory) {
-            // The file of a disk lies there, too.
-            let is_device = matches!(self.held.open_mapped(mapping), Err(NotOpened::NotRegular));
+            // The file of a disk lies there, too. A mapping of /dev/zero is memory.
+            let is_device = !is_named && matches!(self.held.open_mapped(mapping), Err(NotOpened::NotRegular));
             return Err(if is_device { Unlooked::NotRegular } else { Unlooked::Memory });
         }
         if let Some(on) = on.filter(|it| it.may_wait()) {
