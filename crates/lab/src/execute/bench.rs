@@ -22,6 +22,8 @@ use crate::{cgroups::Cgroups, runtime, target::Target};
 const EXECUTIONS: u32 = 6;
 /// For ending what does not end by itself.
 const ENDING: Duration = Duration::from_secs(30);
+/// Of the budget: what takes longer beside it is said.
+const NAMED_SHARE: f64 = 0.1;
 
 /// Everything that passes need, and the record they go into.
 pub struct Bench<'a> {
@@ -132,7 +134,14 @@ impl Bench<'_> {
                 let _ = runtime.worker(arm);
             }
         }
-        self.clock.add(began.elapsed());
+        let took = began.elapsed();
+        if took > self.settings.budget.mul_f64(NAMED_SHARE) {
+            let s = took.as_secs_f64();
+            self.record.limits.push(format!(
+                "workers were compiled for {s:.0} s, which is not of the budget; they are kept for the next run"
+            ));
+        }
+        self.clock.add(took);
     }
 
     /// How long to wait for an answer of an arm's worker. That of a command ends the command at its time limit; one that no
