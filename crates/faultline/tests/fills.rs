@@ -182,7 +182,9 @@ fn what_is_measured_as_it_was_found_alone_is_still_in_the_page_cache_afterwards(
     for as_found in [&["--state=cached", "--fill=found"][..], &["--state=as-is"]] {
         // From 45 s on unit costs are measured where that evicts nothing.
         sandbox.run(&[&["run", &file, "--budget=45s"], as_found, &small].concat());
-        assert_eq!(resident(), Some(before), "{as_found:?}");
+        // A reclaim scheme takes single pages of what was not accessed for a minute.
+        let after = resident();
+        assert!(after.is_some_and(|it| it >= before - before / 100), "{as_found:?}: {after:?} of {before}");
     }
 }
 

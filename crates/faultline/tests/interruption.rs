@@ -223,7 +223,7 @@ fn a_worker_that_is_killed_is_a_failed_pass_and_the_run_goes_on() {
     let bytes = 4 << 20;
     let file = sandbox.file("file", bytes);
     let experiment = sandbox.write("long.toml", long_passes("\"pread\"", bytes as u64));
-    let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=2", "--budget=44s", "--json"]);
+    let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=2", "--budget=300s", "--json"]);
     let controller = running.pid();
     let measured = fs::canonicalize(&file).unwrap();
     let signal = |pid: u32, signal: i32| {
