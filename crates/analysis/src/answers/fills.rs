@@ -64,7 +64,8 @@ pub(crate) fn all(
 
 /// The fill that the rounds of a condition were measured after: of those that cover its range the first, because passes at
 /// the size of the job had a larger one made later, and what writes comes last. One that did not stay as it was
-/// lost its passes, unless it had been looked at before, and they were made again after the next. What writes has the file made anew, and fills no more of it than its passes reach.
+/// lost its passes, unless it had been looked at before, and they were made again after the next. What writes has the file made
+/// anew, and fills no more of it than its passes reach.
 pub(crate) fn made_for<'a>(record: &'a Record, condition: &Condition) -> Option<&'a FilledRange> {
     let (fill, range) = (condition.fill()?, condition.range);
     let covers = |it: &&FilledRange| it.fill.unwrap_or(Fill::Sequential) == fill && it.range.covers(&range);

@@ -37,10 +37,7 @@ fn finding(run: &Run, cell: &Cell, all_idle: &Lateness) -> Option<BeatFinding> {
     let control = control(run, cell);
     let busy = [idle.stalled_share, all_idle.stalled_share(merged.period_ns)].into_iter().flatten();
     let busy_share = busy.fold(0.0, f64::max);
-    let says = match passes < LEAST_PASSES && late.deadlines >= P99_DEADLINES {
-        true => BeatSays::TooFewPasses,
-        false => says(cell.own.state, &late, busy_share, control.as_ref()),
-    };
+    let says = says(cell.own.state, (passes, &late), busy_share, control.as_ref());
     Some(BeatFinding {
         id: cell.id,
         arm: cell.arm().name.clone(),
@@ -91,7 +88,7 @@ fn control(run: &Run, cell: &Cell) -> Option<BeatControl> {
     let measured = alike.filter_map(|it| Some((it, merged(it)?)));
     let rank = |it: &Cell| IN_MEMORY.iter().position(|state| *state == it.own.state);
     let elsewhere = |it: &Cell| it.id.condition.comparison_index != cell.id.condition.comparison_index;
-    let is_short = |passes: u32, it: &Beats| passes < LEAST_PASSES || it.pass.deadlines < P99_DEADLINES;
+    let is_short = |passes: u32, it: &Beats| too_few(passes, it.pass.deadlines).is_some();
     let (found, (passes, beats)) =
         measured.min_by_key(|(it, (passes, beats))| (is_short(*passes, beats), rank(it), elsewhere(it)))?;
     let late = lateness(&beats.pass, beats.period_ns);
@@ -112,11 +109,25 @@ fn work(of: &Condition) -> Condition {
     }
 }
 
-fn says(state: State, late: &BeatLateness, busy_share: f64, control: Option<&BeatControl>) -> BeatSays {
+/// What there is too little of to say anything.
+fn too_few(passes: u32, deadlines: u64) -> Option<BeatSays> {
+    match () {
+        () if deadlines < P99_DEADLINES => Some(BeatSays::TooFewDeadlines),
+        () if passes < LEAST_PASSES => Some(BeatSays::TooFewPasses),
+        () => None,
+    }
+}
+
+fn says(
+    state: State,
+    (passes, late): (u32, &BeatLateness),
+    busy_share: f64,
+    control: Option<&BeatControl>,
+) -> BeatSays {
     let stalled = |of: &BeatLateness| of.stalled_share.unwrap_or(0.0);
     let tail = |of: &BeatLateness| of.p99_ns.unwrap_or(of.max_ns as f64);
-    if late.deadlines < P99_DEADLINES {
-        return BeatSays::TooFewDeadlines;
+    if let Some(says) = too_few(passes, late.deadlines) {
+        return says;
     }
     if stalled(late) <= NOBODY {
         return BeatSays::Nobody;
@@ -127,7 +138,7 @@ fn says(state: State, late: &BeatLateness, busy_share: f64, control: Option<&Bea
     }
     match control {
         None if IN_MEMORY.contains(&state) => BeatSays::InMemory,
-        Some(control) if control.late.deadlines >= P99_DEADLINES && control.passes >= LEAST_PASSES => {
+        Some(control) if too_few(control.passes, control.late.deadlines).is_none() => {
             let control = &control.late;
             // Where most are stalled already, it is the others that become fewer.
             let on_time = |of: &BeatLateness| 1.0 - stalled(of);

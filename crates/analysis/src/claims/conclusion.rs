@@ -65,9 +65,9 @@ impl Question<'_> {
         let remarked: Vec<&ClaimOutcome> = testable.iter().filter(|it| it.remark.is_some()).copied().collect();
         let remarks = each_once(&remarked, |it| it.remark.clone(), remarked.len() == testable.len(), in_conditions);
         // Of several fills, or ranges, the folios of one would be said of all.
-        let pages = folio_pages(run, testable[0].condition);
-        let are_alike = || testable.iter().all(|it| folio_pages(run, it.condition) == pages);
-        let folios = pages.filter(|_| self.claim.metric == Metric::PagesPerFault && are_alike());
+        let of_all = |pages: &u64| testable.iter().all(|it| folio_pages(run, it.condition) == Some(*pages));
+        let says_folios = self.claim.metric == Metric::PagesPerFault;
+        let folios = says_folios.then(|| folio_pages(run, testable[0].condition).filter(of_all)).flatten();
         let around_bytes = run.record.environment.fault_around_bytes.value().copied();
         // What decides how many pages a fault maps: these folios, and the kernel's window around a fault.
         let folios = folios.map(|pages| Conclusion::Folios { pages, around_bytes });

@@ -1050,9 +1050,10 @@ fn a_share_of_a_ceiling_that_was_exceeded_says_by_what() {
     assert!(!why(40_000.0).contains("exceeded"), "{}", why(40_000.0));
 }
 
-#[test]
-fn a_claim_about_a_cached_file_is_judged_on_the_folios_of_its_time_and_of_today() {
-    let text = r#"
+/// A claim about a cached file that is asked on today's folios and on those of a study's time, of blocks of these sizes.
+fn on_two_fills(blocks: &str) -> Lab {
+    Lab::of_experiment(&format!(
+        r#"
         title = "Folios"
         [study]
         file_bytes = "64 MiB"
@@ -1061,7 +1062,7 @@ fn a_claim_about_a_cached_file_is_judged_on_the_folios_of_its_time_and_of_today(
         [[compare]]
         arms = ["read", "mmap"]
         workload = "scan"
-        block = "64 KiB"
+        block = {blocks}
         state = "cached"
         fill = ["sequential", "written=4KiB"]
         [[claim]]
@@ -1069,22 +1070,32 @@ fn a_claim_about_a_cached_file_is_judged_on_the_folios_of_its_time_and_of_today(
         says = "it is faster"
         arm = "mmap"
         than = "read"
-        expect = "lower""#;
-    let mut lab = Lab::of_experiment(text);
-    for (cell, ns) in [(0, 20e3), (1, 10e3), (2, 20e3), (3, 40e3)] {
-        lab.measure(cell, 10, ns, nothing);
-    }
-    let range = lab.record.conditions[0].range;
-    let made = |fill, order| FilledRange {
+        expect = "lower""#
+    ))
+}
+
+/// A fill whose folios are all of one order.
+fn made_fill(range: schema::Span, fill: schema::Fill, order: u32) -> FilledRange {
+    FilledRange {
         range,
         fill: Some(fill),
         method: "made".into(),
         elapsed_ns: 1,
-        folio_orders: Reading::Value(vec![FolioOrder { order, pages: 16_384 }]),
+        folio_orders: Reading::Value(vec![FolioOrder { order, pages: range.bytes / 4096 }]),
         pages_per_fault: None,
         looked_again: None,
         kept: false,
-    };
+    }
+}
+
+#[test]
+fn a_claim_about_a_cached_file_is_judged_on_the_folios_of_its_time_and_of_today() {
+    let mut lab = on_two_fills(r#"["64 KiB"]"#);
+    for (cell, ns) in [(0, 20e3), (1, 10e3), (2, 20e3), (3, 40e3)] {
+        lab.measure(cell, 10, ns, nothing);
+    }
+    let range = lab.record.conditions[0].range;
+    let made = |fill, order| made_fill(range, fill, order);
     lab.record.fills = vec![made(schema::Fill::Sequential, 9), made(schema::Fill::Written(4096), 0)];
     let claim = only(&lab);
     // Whether it holds here is a question about today's.
@@ -1120,25 +1131,7 @@ fn a_claim_about_a_cached_file_is_judged_on_the_folios_of_its_time_and_of_today(
 
 #[test]
 fn of_conditions_that_read_little_and_much_the_folios_of_neither_are_said_of_both() {
-    let text = r#"
-        title = "Folios"
-        [study]
-        file_bytes = "64 MiB"
-        full_file_bytes = "64 MiB"
-        fill_then = "written=4KiB"
-        [[compare]]
-        arms = ["read", "mmap"]
-        workload = "scan"
-        block = ["4 KiB", "64 KiB"]
-        state = "cached"
-        fill = ["sequential", "written=4KiB"]
-        [[claim]]
-        id = "it"
-        says = "it is faster"
-        arm = "mmap"
-        than = "read"
-        expect = "lower""#;
-    let mut lab = Lab::of_experiment(text);
+    let mut lab = on_two_fills(r#"["4 KiB", "64 KiB"]"#);
     let little = |it: &Condition| it.block_bytes == 4096;
     lab.record.conditions.iter_mut().filter(|it| little(it)).for_each(|it| it.range.bytes = 1 << 20);
     for cell in 0..8 {
@@ -1147,16 +1140,7 @@ fn of_conditions_that_read_little_and_much_the_folios_of_neither_are_said_of_bot
     let made = |it: &Condition| {
         let fill = it.fill().unwrap();
         let order = if fill == schema::Fill::Sequential && !little(it) { 9 } else { 0 };
-        FilledRange {
-            range: it.range,
-            fill: Some(fill),
-            method: "made".into(),
-            elapsed_ns: 1,
-            folio_orders: Reading::Value(vec![FolioOrder { order, pages: it.range.bytes / 4096 }]),
-            pages_per_fault: None,
-            looked_again: None,
-            kept: false,
-        }
+        made_fill(it.range, fill, order)
     };
     lab.record.fills = lab.record.conditions.iter().map(made).collect();
     let on = only(&lab).folios;
