@@ -23,6 +23,8 @@ pub(super) struct Noted {
     pub(super) entry: usize,
     pub(super) folios: Option<Folios>,
     pub(super) since: Since,
+    /// A look found it to be the fill still.
+    pub(super) held: bool,
     /// When it is looked at again between rounds.
     pub(super) look_at: Instant,
 }

@@ -192,7 +192,7 @@ impl Bench<'_> {
             });
         }
         let since = Since::now(&self.record, self.draw.passes);
-        let noted = Noted { entry, folios, since, look_at };
+        let noted = Noted { entry, folios, since, held: false, look_at };
         self.filled = Some(Filled { fill, range, copy, noted });
         Ok(())
     }
@@ -227,8 +227,6 @@ impl Bench<'_> {
         let seen = look.as_ref().ok().and_then(FolioSizes::folios).zip(filled.noted.folios.as_ref());
         let changed = seen.and_then(|(is, was)| Some((fill::changed_share(was, &is)?, fill::may_change(was))));
         let entry = &mut self.record.fills[filled.noted.entry];
-        let before_that = entry.looked_again.as_ref().and_then(Reading::value);
-        let was_the_fill = before_that.is_some_and(|it| it.is_the_fill);
         entry.looked_again = Some(match (look, changed) {
             (Err(reason), _) => Reading::unavailable(reason),
             (Ok(_), None) => Reading::unavailable("this user cannot see folio sizes"),
@@ -240,10 +238,12 @@ impl Bench<'_> {
             }),
         });
         if let Some((share, _)) = changed.filter(|(share, most)| share > most) {
-            entry.kept = was_the_fill;
+            entry.kept = filled.noted.held;
             invalidate(&mut self.record, self.underway.as_mut(), filled.fill, before, share);
             self.changed.push(filled.fill);
             self.filled = None;
+        } else if changed.is_some() {
+            filled.noted.held = true;
         }
     }
 }

@@ -170,10 +170,7 @@ impl Bench<'_> {
         let per_s = [of_disk, of_throttle].into_iter().flatten().reduce(f64::min);
         let pass_s = match (Stage::of(condition), condition.workload, per_s) {
             (Stage::Cold, Workload::Scan, Some(per_s)) => {
-                let ops = match condition.ops {
-                    0 => sizing::least_ops(condition, self.window()),
-                    given => given,
-                };
+                let ops = sizing::planned_ops(condition, self.window());
                 let bytes = ops.saturating_mul(condition.block_bytes).min(condition.range.bytes);
                 (bytes as f64 / per_s).max(SLOW_PASS_S)
             }

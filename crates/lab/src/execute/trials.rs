@@ -67,7 +67,7 @@ impl Bench<'_> {
             }
             let own = self.condition_of(cell);
             let Some(first) = trials.iter_mut().find(|it| it.cell == cell) else { continue };
-            let useful = if own.ops > 0 { own.ops } else { sizing::least_ops(&own, window) }.max(first.ops);
+            let useful = sizing::planned_ops(&own, window).max(first.ops);
             let fits = first.pass_time(useful).as_nanos() as f64 <= share_ns / 2.0;
             if let Ok(second) = self.try_blocks(cell, given, if fits { useful } else { first.ops }) {
                 *first = first.clone().or_faster(second, useful);

@@ -281,6 +281,11 @@ pub fn least_ops(condition: &Condition, window: u64) -> u64 {
     bounds(condition, window).0
 }
 
+/// The same, unless a number was given.
+pub fn planned_ops(condition: &Condition, window: u64) -> u64 {
+    if condition.ops > 0 { condition.ops } else { least_ops(condition, window) }
+}
+
 /// The least and the most blocks of a useful pass, where trials show what a block takes. A number that was given is both.
 fn useful(condition: &Condition, trials: &[Trial], window: u64) -> (u64, u64) {
     if condition.ops > 0 {
