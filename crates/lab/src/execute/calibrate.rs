@@ -301,7 +301,8 @@ fn missing(point: &CalibrationPoint, reason: &str) -> String {
     format!("{} {} {}{fill}: {reason}", point.arm, point.workload, Bytes(point.block_bytes))
 }
 
-/// One pass more of the points that have fewest, as long as the calibration has taken less than its time.
+/// One pass more of the points that have fewest, as long as the calibration has taken less than its time and there is time left of
+/// the run.
 fn passes(
     bench: &mut Bench,
     calibration: &mut Calibration,
@@ -313,7 +314,8 @@ fn passes(
     let mut chosen: Vec<usize> = (0..calibration.points.len()).filter(|&it| wanted(&calibration.points[it])).collect();
     chosen.sort_by_key(|&it| calibration.points[it].passes.len());
     for at in chosen.into_iter().take(most) {
-        if bench.is_interrupted() || calibration.elapsed_s + started.elapsed().as_secs_f64() > time_s {
+        let is_over = calibration.elapsed_s + started.elapsed().as_secs_f64() > time_s || bench.clock.is_over();
+        if bench.is_interrupted() || is_over {
             break;
         }
         let point = &calibration.points[at];

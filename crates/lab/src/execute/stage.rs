@@ -22,7 +22,7 @@ use super::{
 use crate::{
     plan::{
         self, Given, Stage, possible,
-        sizing::{self, ClaimedCpu, Trial},
+        sizing::{self, ClaimedCpu, Room, Trial},
     },
     runtime, state,
 };
@@ -74,7 +74,7 @@ impl Bench<'_> {
         // The fill comes before the time is shared out: it would be taken for the first condition's. Where it fails, the
         // first trial says why.
         let first = self.record.conditions[conditions[0]].clone();
-        if let Some(fill) = first.fill().filter(|_| !first.workload.writes()) {
+        if let Some(fill) = first.fill().filter(|_| !first.workload.writes() && !self.clock.is_over()) {
             self.show(format!("filling the page cache: {fill}"), hooks);
             let _ = self.fill(fill, &first);
         }
@@ -215,6 +215,11 @@ impl Bench<'_> {
         };
         let needs: Vec<f64> = conditions.iter().map(need).collect();
         sizing::shares(time_ns, &needs)
+    }
+
+    /// The part of a stage's time that a condition has, with the number of rounds.
+    pub(super) fn room(&self, share_ns: f64) -> Room {
+        Room { share_ns, rounds: self.settings.rounds }
     }
 
     /// What the claims about user or system time need of a condition's passes.
@@ -365,7 +370,7 @@ impl Bench<'_> {
                 true => sizing::trial_ops(under),
                 false => {
                     let (baseline, claimed) = (self.baseline_of(condition), self.claimed_cpu(condition));
-                    sizing::size(under, trials, share_ns, &baseline, self.window(), claimed).ops
+                    sizing::size(under, trials, self.room(share_ns), &baseline, self.window(), claimed).ops
                 }
             };
             self.cover(condition, ops);

@@ -61,7 +61,7 @@ impl Bench<'_> {
         let keep = self.baseline_of(condition);
         let under = self.record.conditions[condition].clone();
         let window = self.window();
-        for (cell, _) in sizing::size(&under, trials, share_ns, &keep, window, None).too_slow {
+        for (cell, _) in sizing::size(&under, trials, self.room(share_ns), &keep, window, None).too_slow {
             if self.is_interrupted() || self.clock.is_over() {
                 break;
             }
@@ -73,7 +73,7 @@ impl Bench<'_> {
                 *first = first.clone().or_faster(second, useful);
             }
         }
-        for (cell, reason) in sizing::size(&under, trials, share_ns, &keep, window, None).too_slow {
+        for (cell, reason) in sizing::size(&under, trials, self.room(share_ns), &keep, window, None).too_slow {
             self.record.cells[cell].leave_out(reason);
         }
         trials.retain(|it| self.record.cells[it.cell].skipped.is_none());
@@ -135,6 +135,11 @@ impl Bench<'_> {
         Ok(Trial {
             cell,
             ops,
+            most_ops: match whole.ops {
+                0 if whole.workload.is_ascending() => whole.blocks_in_range(),
+                0 => u64::MAX,
+                given => given,
+            },
             worth_ops: sizing::worth_ops(&whole, ops, bytes, waits, self.window()),
             elapsed_ns,
             found_ns: sizing::found_ns(whole.block_bytes, ops, spent_ns, brought_bytes),

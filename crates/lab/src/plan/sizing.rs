@@ -31,6 +31,8 @@ const SLOWER_MOST: f64 = 8.0;
 pub struct Trial {
     pub cell: usize,
     pub ops: u64,
+    /// A pass of its cell has no more: blocks of its own may be larger than those of the condition.
+    pub most_ops: u64,
     /// So many blocks of a pass take as long as this one (`worth_ops`).
     pub worth_ops: f64,
     /// Open, work and close.
@@ -100,6 +102,7 @@ impl Trial {
 
     /// As `pass_time`, in nanoseconds.
     fn pass_ns(&self, ops: f64) -> f64 {
+        let ops = ops.min(self.most_ops as f64);
         self.around_ns(ops) + self.work_ns(ops) * if self.doubled { 2.0 } else { 1.0 }
     }
 
@@ -143,23 +146,39 @@ pub struct Sizing {
     pub round_ns: f64,
 }
 
-/// Chooses the blocks per pass of one condition from trials of its arms. `share_ns` is the condition's part of the
-/// budget; `baseline` names the cells that are never left out; `window` is how much the device reads ahead; `claimed` is
-/// what the claims about user or system time need, for which passes are longer as far as there is room for the fewest rounds.
+/// A condition's part of the budget, and the number of rounds that was asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    pub share_ns: f64,
+    pub rounds: Option<u32>,
+}
+
+impl From<f64> for Room {
+    fn from(share_ns: f64) -> Room {
+        Room { share_ns, rounds: None }
+    }
+}
+
+/// Chooses the blocks per pass of one condition from trials of its arms. `baseline` names the cells that are never left
+/// out; `window` is how much the device reads ahead; `claimed` is what the claims about user or system time need, for
+/// which passes are longer as far as there is room for the fewest rounds.
 pub fn size(
     condition: &Condition,
     trials: &[Trial],
-    share_ns: f64,
+    room: impl Into<Room>,
     baseline: &[usize],
     window: u64,
     claimed: Option<ClaimedCpu>,
 ) -> Sizing {
+    let Room { share_ns, rounds } = room.into();
     let (floor, cap) = useful(condition, trials, window);
     // A pass may take so long that the fewest rounds of this arm alone eat half of the condition's share. The baseline is
     // measured however long it takes, and then so is what loses to it by no more than people ask about.
     let of_baseline = baseline_ns(trials, baseline, floor);
     let by_share_ns = share_ns / 2.0 / f64::from(ROUNDS_MIN);
-    let longest_ns = by_share_ns.max(SLOWER_MOST * of_baseline.unwrap_or(0.0));
+    // Rounds that were asked for by number are all there is: no time is kept for more of them.
+    let of_asked = rounds.map(|it| longest_in_round_ns(trials, floor, share_ns / f64::from(it.max(1))));
+    let longest_ns = by_share_ns.max(SLOWER_MOST * of_baseline.unwrap_or(0.0)).max(of_asked.unwrap_or(0.0));
     let (fitting, slow): (Vec<&Trial>, Vec<&Trial>) =
         trials.iter().partition(|trial| trial.pass_ns(floor as f64) <= longest_ns.max(2.0 * trial.overhead_ns));
     let overhead_ns: f64 = fitting.iter().map(|trial| trial.overhead_ns).sum();
@@ -170,20 +189,25 @@ pub fn size(
         true => (share_ns / f64::from(rounds) - overhead_ns).max(0.0) / ns_per_op,
         false => cap as f64,
     };
-    let claimed = claimed.map_or(0.0, |it| it.ops(&fitting).min(with_rounds(ROUNDS_OF_CLAIMS)));
-    let ops = (with_rounds(ROUNDS_WANTED).max(claimed).min(cap as f64) as u64).clamp(floor, cap);
+    // More may be asked for.
+    let or_asked = |usual: u32| rounds.map_or(usual, |it| it.max(usual));
+    let claimed = claimed.map_or(0.0, |it| it.ops(&fitting).min(with_rounds(or_asked(ROUNDS_OF_CLAIMS))));
+    let ops = (with_rounds(or_asked(ROUNDS_WANTED)).max(claimed).min(cap as f64) as u64).clamp(floor, cap);
     let round_ns = fitting.iter().map(|trial| trial.pass_ns(ops as f64)).sum();
     let too_slow = slow
         .into_iter()
         .map(|trial| {
-            let needed = trial.pass_ns(floor as f64);
+            let blocks = floor.min(trial.most_ops);
+            let needed = trial.pass_ns(blocks as f64);
             // The share grows with the budget, and what the baseline takes does not.
-            let budget = needed / by_share_ns.max(1e6);
+            let by_share = needed / by_share_ns.max(1e6);
+            let asked_ns = rounds.map(|it| f64::from(it) * with_shorter_ns(trials, floor, needed));
+            let budget = asked_ns.map_or(by_share, |it| by_share.min(it / share_ns.max(1e6)));
             let skip = Skip::TooSlow {
                 ns_per_block: trial.ns_per_op(),
-                blocks: floor,
+                blocks,
                 twice: trial.doubled,
-                around_ns: trial.around_ns(floor as f64),
+                around_ns: trial.around_ns(blocks as f64),
                 pass_ns: needed,
                 budgets: budget.ceil(),
             };
@@ -191,6 +215,17 @@ pub fn size(
         })
         .collect();
     Sizing { ops, too_slow, round_ns }
+}
+
+/// The longest pass that fits into a round of so much time beside all that are shorter; 0 if none does.
+fn longest_in_round_ns(trials: &[Trial], ops: u64, round_ns: f64) -> f64 {
+    let passes_ns = trials.iter().map(|it| it.pass_ns(ops as f64));
+    passes_ns.filter(|it| with_shorter_ns(trials, ops, *it) <= round_ns).fold(0.0, f64::max)
+}
+
+/// A pass that takes so long, and all that are shorter.
+fn with_shorter_ns(trials: &[Trial], ops: u64, pass_ns: f64) -> f64 {
+    trials.iter().map(|it| it.pass_ns(ops as f64)).filter(|it| *it <= pass_ns).sum()
 }
 
 /// Shares out the time of a stage: to each condition what its fewest rounds take, and of the rest the same to all.
@@ -404,6 +439,7 @@ mod tests {
         Trial {
             cell,
             ops: 100,
+            most_ops: u64::MAX,
             worth_ops: 100.0,
             elapsed_ns: ns_per_op * 100.0,
             overhead_ns: 3e6,
@@ -556,6 +592,49 @@ mod tests {
         assert!(of(true, 80e3 * 50_000.0).is_alike(10_000), "of a part of the file");
         assert!(!of(true, 80e3 * 100.0).is_alike(10_000), "a window for each");
         assert!(!of(false, f64::INFINITY).is_alike(10_000), "in memory the first ones fill the processor's caches");
+    }
+
+    #[test]
+    fn of_rounds_that_were_asked_for_an_arm_is_left_out_only_if_they_do_not_fit_with_it() {
+        let condition = condition(Workload::Random, State::Mapped, 4096, 1 << 30);
+        // Of 8,192 blocks: 11 ms, and 1.03 s.
+        let trials = [trial(0, 1000.0), trial(1, 125e3)];
+        let slow = |share_ns: f64, rounds: Option<u32>| {
+            let room = Room { share_ns, rounds };
+            size(&condition, &trials, room, &[0], WINDOW, None).too_slow.len()
+        };
+        assert_eq!(slow(8e9, None), 1, "six rounds of it are most of the time");
+        assert_eq!([1, 6, 7].map(|asked| slow(8e9, Some(asked))), [0, 0, 0]);
+        assert_eq!([8, 50].map(|asked| slow(8e9, Some(asked))), [1, 1]);
+        assert_eq!(slow(5e9, Some(6)), 1);
+        let with_room = Room { share_ns: 8e9, rounds: Some(6) };
+        let sizing = size(&condition, &trials, with_room, &[0], WINDOW, None);
+        assert!(6.0 * sizing.round_ns <= 8e9, "{sizing:?}");
+        let fast = &trials[..1];
+        let sizing = size(&condition, fast, Room { share_ns: 8e9, rounds: Some(50) }, &[0], WINDOW, None);
+        assert!(sizing.ops > 8192 && 50.0 * sizing.round_ns <= 8e9 * 1.01, "{sizing:?}");
+        // So many times the budget are enough, and not many more than are needed.
+        let [Skip::TooSlow { budgets, .. }] =
+            &size(&condition, &trials, Room { share_ns: 4e9, rounds: Some(6) }, &[0], WINDOW, None)
+                .too_slow
+                .into_iter()
+                .map(|it| it.1)
+                .collect::<Vec<_>>()[..]
+        else {
+            panic!("it is too slow")
+        };
+        assert_eq!(*budgets, 2.0);
+        assert_eq!(slow(2.0 * 4e9, Some(6)), 0);
+    }
+
+    #[test]
+    fn a_pass_of_larger_blocks_of_its_own_is_expected_to_have_no_more_than_the_range() {
+        let condition = condition(Workload::Scan, State::Cached, 4096, 1 << 30);
+        // 1,024 blocks of 1 MiB are all of it.
+        let large = Trial { most_ops: 1024, ..trial(1, 150e3) };
+        let slow = |large: Trial| size(&condition, &[trial(0, 500.0), large], 10e9, &[0], WINDOW, None).too_slow.len();
+        assert_eq!(slow(large.clone()), 0);
+        assert_eq!(slow(Trial { most_ops: u64::MAX, ..large }), 1);
     }
 
     #[test]
