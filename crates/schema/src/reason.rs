@@ -85,6 +85,14 @@ pub enum Reason {
         pairs: u32,
         least: u32,
     },
+    /// Passes at the size of the job confirm both of two conditions, and give another ratio of them.
+    JobsDoubt {
+        job: Estimate,
+    },
+    /// While nothing was at work, this share of the deadlines stalled: other work of the machine stops threads, too.
+    OtherWork {
+        share: f64,
+    },
     /// Of two conditions that are held against each other, this one alone is answered by passes at the size of the job.
     JobOfOneCondition {
         label: String,

@@ -23,7 +23,9 @@ pub(crate) fn all(
     noise_floors: &[StateNoise],
 ) -> Vec<FillFinding> {
     let of_cached = noise_floors.iter().find(|it| it.state == State::Cached).and_then(|it| it.floor.half_width);
-    let least = 1.0 + of_cached.unwrap_or(0.0).max(MARGIN);
+    // Two conditions are held against each other: two floors, added as squares.
+    let width = of_cached.map_or(0.0, |it| (it.ln_1p() * 2_f64.sqrt()).exp_m1());
+    let least = 1.0 + width.max(MARGIN);
     let mut fills: Vec<Fill> = comparisons.iter().filter_map(|it| it.condition.fill()).collect();
     fills.sort_unstable();
     fills.dedup();

@@ -22,11 +22,23 @@ pub(crate) const IN_MEMORY: [State; 3] = [State::Mapped, State::Cached, State::L
 
 /// Of arms that were measured beside a beat.
 pub(crate) fn all(run: &Run) -> Vec<BeatFinding> {
+    let idle = idle(run);
+    let found = run.cells.iter().filter(|cell| !cell.entry.control).filter_map(|cell| finding(run, cell, &idle));
+    found.collect()
+}
+
+/// Beside no pass.
+fn idle(run: &Run) -> Lateness {
     let mut idle = Lateness::default();
     let passes = run.cells.iter().flat_map(|it| &it.passes);
     passes.filter_map(|it| it.beats).for_each(|it| idle.add(&it.idle));
-    let found = run.cells.iter().filter(|cell| !cell.entry.control).filter_map(|cell| finding(run, cell, &idle));
-    found.collect()
+    idle
+}
+
+/// The share of the deadlines beside no pass that stalled, where as many as beside an arm may be due to other work.
+pub(crate) fn busy(run: &Run, cell: &Cell) -> Option<f64> {
+    let found = finding(run, cell, &idle(run))?;
+    (found.says == BeatSays::Busy).then_some(found.busy_share)
 }
 
 /// `all_idle`: of the whole run, because other work comes and goes.

@@ -153,6 +153,11 @@ pub(crate) fn is_time_of_passes(metric: Metric) -> bool {
     matches!(metric, Metric::Time | Metric::Cpu | Metric::ReadPart | Metric::LoopPart | Metric::WritePart)
 }
 
+/// A part of the time that passed in an arm's passes.
+pub(crate) fn is_part_of_time(metric: Metric) -> bool {
+    matches!(metric, Metric::ReadPart | Metric::LoopPart | Metric::WritePart)
+}
+
 /// The middle of the passes of these rounds: of one arm, or how many times lower it is than another's.
 pub(crate) fn middle_of_rounds(metric: Metric, than: Option<&Cell>, arm: &Cell, rounds: &[u32]) -> Option<f64> {
     let value = |pass: &Pass| of_pass(metric, pass);

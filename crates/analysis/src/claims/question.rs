@@ -13,7 +13,7 @@ use schema::{
 use super::{DECIDED, judge::judge};
 use crate::{
     cells::{
-        forks,
+        beats, forks,
         metric::{self, MetricResult},
     },
     compare::{compare, confirm, equal_work, noise, throttle},
@@ -291,8 +291,8 @@ impl<'a> Question<'a> {
             return outcome;
         };
         if let Some(there) = there {
-            let decided = self.decide_across(run, [here, there], estimate, rounds);
-            let (answer_of, (verdict, why)) = decided;
+            let (answer_of, decided) = self.decide_across(run, [here, there], estimate, rounds);
+            let (verdict, why) = self.unless_busy(run, &[here, there], decided);
             return ClaimOutcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome };
         }
         // Comparisons are of two arms under one condition.
@@ -338,7 +338,38 @@ impl<'a> Question<'a> {
             Some(why) => (ClaimVerdict::Undecided, Some(why)),
             None => (verdict, why),
         };
+        let of_part = || {
+            let is_asked =
+                here.than.is_some() && metric::is_part_of_time(self.claim.metric) && DECIDED.contains(&verdict);
+            is_asked.then(|| self.is_noise(run, estimate, rounds, &[here])).flatten()
+        };
+        let decided = match of_part() {
+            Some(why) => (ClaimVerdict::Undecided, Some(why)),
+            None => (verdict, why),
+        };
+        let (verdict, why) = self.unless_busy(run, &[here], decided);
         ClaimOutcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome }
+    }
+
+    /// What was decided of threads that stop, unless other work of the machine may have stopped them.
+    fn unless_busy(
+        &self,
+        run: &Run,
+        sides: &[Side],
+        decided: (ClaimVerdict, Option<Reason>),
+    ) -> (ClaimVerdict, Option<Reason>) {
+        // Without other work they would stop less.
+        let is_bound = matches!(
+            (decided.0, self.expect),
+            (ClaimVerdict::Holds, Expect::AtMost(_)) | (ClaimVerdict::Reversed, Expect::AtLeast(_))
+        );
+        if is_bound || !self.claim.metric.is_of_beats() || !DECIDED.contains(&decided.0) {
+            return decided;
+        }
+        match sides.iter().flat_map(|it| it.cells()).find_map(|it| beats::busy(run, it)) {
+            Some(share) => (ClaimVerdict::Undecided, Some(Reason::OtherWork { share })),
+            None => decided,
+        }
     }
 
     /// Of pages for each fault it is known how many were reached, and each page of the range is mapped once at most. What is claimed
@@ -398,11 +429,17 @@ impl<'a> Question<'a> {
         let contradicted = || {
             let of = |answer_of| compared.iter().flatten().find(|it| it.answer_of == answer_of);
             let neither = of(AnswerOf::Neither).map(|it| it.reason.clone().unwrap_or_default());
+            let of_both_jobs = || {
+                let jobs = both_jobs(&compared).filter(|_| answer_of == AnswerOf::Rounds)?;
+                let job = ratio(here, &jobs.map(|it| Some(it.speedup)))?;
+                let says = judge(self.expect, job, jobs.iter().map(|it| it.pairs).min()?).0;
+                (DECIDED.contains(&says) && says != decided.0).then_some(Reason::JobsDoubt { job })
+            };
             let of_one_job = || {
                 let of_job = of(AnswerOf::Job).filter(|_| answer_of != AnswerOf::Job)?;
                 Some(Reason::JobOfOneCondition { label: run.labels.label(of_job.id.condition.condition_index) })
             };
-            neither.or_else(of_one_job)
+            neither.or_else(of_one_job).or_else(of_both_jobs)
         };
         let too_small = || {
             sides.iter().zip(&compared).find_map(|(side, compared)| {
@@ -411,13 +448,7 @@ impl<'a> Question<'a> {
                 side.cells().find_map(|cell| confirm::too_small(run.record, cell.id.cell, covered))
             })
         };
-        let is_noise = || {
-            let widths = sides.iter().zip(&compared).filter_map(|(side, compared)| match compared {
-                Some(compared) => noise::width(run, compared),
-                None => noise::width_under(run, side.arm.own),
-            });
-            self.is_noise(run, estimate, rounds, sides, widths)
-        };
+        let is_noise = || self.is_noise(run, estimate, rounds, &sides);
         let forks = || self.depends_on_fork(run, here, Some((there, estimate.median)));
         let came_free = || {
             let of_passes = match answer_of {
@@ -434,8 +465,10 @@ impl<'a> Question<'a> {
         };
         let open = match self.claim.metric {
             Metric::Time => contradicted().or_else(came_free).or_else(too_small).or_else(forks).or_else(is_noise),
-            // It is of their times.
-            Metric::CeilingShare => too_small().or_else(forks).or_else(is_noise),
+            // They are of their times.
+            it if it == Metric::CeilingShare || metric::is_part_of_time(it) => {
+                too_small().or_else(forks).or_else(is_noise)
+            }
             _ => too_small().or_else(forks),
         };
         match open {
@@ -447,16 +480,11 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// Why a ratio of two conditions is undecided, where one arm measured twice under each of them differs by as much. Two
-    /// conditions that are independent of each other differ by the root of the sum of squares.
-    fn is_noise(
-        &self,
-        run: &Run,
-        estimate: Estimate,
-        rounds: u32,
-        sides: [Side; 2],
-        widths: impl Iterator<Item = f64>,
-    ) -> Option<Reason> {
+    /// Why a ratio of two arms, or of two conditions, is undecided, where one arm measured twice under each of them differs by as
+    /// much. Two conditions that are independent of each other differ by the root of the sum of squares.
+    fn is_noise(&self, run: &Run, estimate: Estimate, rounds: u32, sides: &[Side]) -> Option<Reason> {
+        let conditions: Vec<&Condition> = sides.iter().map(|side| side.than.unwrap_or(side.arm).own).collect();
+        let widths = conditions.iter().filter_map(|it| noise::width_under(run, it));
         let width = widths.map(f64::ln_1p).fold(0.0, f64::hypot).exp_m1();
         let is_direction = matches!(self.expect, Expect::Lower | Expect::Higher | Expect::Same);
         let is_within = match verdict(Some(estimate), rounds) {
@@ -464,7 +492,6 @@ impl<'a> Question<'a> {
             Ok(Verdict::Slower) => estimate.ci_high >= 1.0 / (1.0 + width),
             _ => false,
         };
-        let conditions = sides.map(|side| side.than.unwrap_or(side.arm).own);
         (is_direction && is_within).then(|| noise::is_within(run, true, estimate, &conditions, width))
     }
 
@@ -490,8 +517,7 @@ impl<'a> Question<'a> {
         let [ours, theirs] = of_jobs(compared).map_or_else(|| sides.map(of_rounds), |jobs| jobs.map(of_job));
         let rounds = ours.rounds.min(theirs.rounds);
         let unseen = ours.unseen || theirs.unseen;
-        let (above, below) = if here.than.is_some() { (&ours, &theirs) } else { (&theirs, &ours) };
-        let estimate = above.estimate.zip(below.estimate).and_then(|(above, below)| ratio_of_medians(above, below));
+        let estimate = ratio(here, &[ours.estimate, theirs.estimate]);
         let without = [&ours, &theirs].into_iter().find(|it| it.estimate.is_none());
         let remark = match without {
             Some(it) => it.remark.clone(),
@@ -549,9 +575,18 @@ impl<'a> Question<'a> {
 /// The passes at the size of the job, where they took the place of the rounds under one of two conditions and both have
 /// some: what passes of two sizes say is not to be divided.
 fn of_jobs(compared: &[Option<Comparison>; 2]) -> Option<[&Confirmed; 2]> {
-    let decides = compared.iter().flatten().any(|it| it.answer_of == AnswerOf::Job);
+    both_jobs(compared).filter(|_| compared.iter().flatten().any(|it| it.answer_of == AnswerOf::Job))
+}
+
+fn both_jobs(compared: &[Option<Comparison>; 2]) -> Option<[&Confirmed; 2]> {
     let [here, there] = compared.each_ref().map(|it| it.as_ref()?.confirmed.as_ref());
-    here.zip(there).filter(|_| decides).map(|(here, there)| [here, there])
+    Some([here?, there?])
+}
+
+/// How many times lower a metric is here than there: it is known by how many times it is lower than another arm's, or itself.
+fn ratio(here: Side, [ours, theirs]: &[Option<Estimate>; 2]) -> Option<Estimate> {
+    let (above, below) = if here.than.is_some() { (ours, theirs) } else { (theirs, ours) };
+    ratio_of_medians((*above)?, (*below)?)
 }
 
 /// The cell of an arm, by its name. What was published is often done by an arm that does something of its own, under a

@@ -815,6 +815,28 @@ fn a_ratio_of_two_conditions_within_the_noise_of_one_is_undecided() {
 }
 
 #[test]
+fn a_part_of_the_time_of_passes_is_as_noisy_as_they_are() {
+    let both = "block = [\"4 KiB\", \"64 KiB\"]\nstate = \"cached\"";
+    let arms = "metric = \"loop-part\"\nthan = \"read\"\nexpect = \"lower\"\nwhere = { block = [\"4 KiB\"] }";
+    let blocks = "metric = \"loop-part\"\nexpect = \"lower\"\nwhere = { block = [\"64 KiB\"] }\n\
+                  than_where = { block = [\"4 KiB\"] }";
+    for claim in [arms, blocks] {
+        let of = |control_ns: f64| {
+            let mut lab = across(both, claim, |_, arm| if arm == "mmap" { 1e3 } else { 1.2e3 });
+            let control = lab.control(0, "read");
+            lab.measure(control, 10, control_ns, nothing);
+            for it in &mut lab.record.samples {
+                let schema::record::Outcome::Ok { phases, .. } = &it.outcome else { unreachable!() };
+                let part = Reading::Value(phases.work_ns as f64);
+                it.readings.insert("loop_part_ns".into(), part);
+            }
+            only(&lab).verdict
+        };
+        assert_eq!([1.2e3, 20e3].map(of), [ClaimVerdict::Holds, ClaimVerdict::Undecided], "{claim}");
+    }
+}
+
+#[test]
 fn a_cold_scan_of_few_windows_decides_no_claim_about_two_conditions() {
     let both = "block = \"4 KiB\"\nstate = [\"cached\", \"cold\"]";
     let of = |window: u64| {
@@ -835,17 +857,7 @@ fn two_conditions_are_held_against_each_other_by_passes_of_one_size() {
     let claim = |jobs: &[(usize, f64)]| {
         let mut lab = across(both, &format!("than = \"read\"\n{CACHED_THAN_COLD}"), slower_where_cold);
         for &(condition, times) in jobs {
-            let (range, ops) = (lab.record.conditions[condition].range, 8 * lab.record.conditions[condition].ops);
-            lab.record.confirmations.push(schema::record::Confirmation {
-                condition,
-                baseline_cell: 2 * condition,
-                arm_cell: 2 * condition + 1,
-                range,
-                ops,
-                pairs: vec![[times * 1e9, 1e9]; 5],
-                cold: vec![],
-                invalid: vec![],
-            });
+            confirm(&mut lab, condition, times);
         }
         let claim = only(&lab);
         let measured = &claim.measured[0];
@@ -858,6 +870,46 @@ fn two_conditions_are_held_against_each_other_by_passes_of_one_size() {
     assert_eq!(claim(&[(0, 10.0), (1, 5.0)]), (ClaimVerdict::Holds, AnswerOf::Job, 2.0));
     // What the job confirms stays the answer of the rounds.
     assert_eq!(claim(&[(0, 1.0)]), (ClaimVerdict::Holds, AnswerOf::Rounds, 1.3));
+}
+
+#[test]
+fn jobs_that_confirm_two_conditions_and_turn_their_ratio_leave_it_open() {
+    let both = "block = \"4 KiB\"\nstate = [\"cached\", \"cold\"]";
+    // Twice as fast cached, and 1.6 times cold.
+    let ns = |it: &schema::Condition, arm: &str| match (arm, it.state) {
+        ("read", _) => 2e3,
+        (_, schema::State::Cold) => 2e3 / 1.6,
+        _ => 1e3,
+    };
+    let claim = |jobs: [f64; 2], control_ns: f64| {
+        let mut lab = across(both, &format!("than = \"read\"\n{CACHED_THAN_COLD}"), ns);
+        for (condition, times) in jobs.into_iter().enumerate() {
+            confirm(&mut lab, condition, times);
+        }
+        let control = lab.control(0, "read");
+        lab.measure(control, 10, control_ns, nothing);
+        let claim = only(&lab);
+        (claim.verdict, claim.measured[0].answer_of)
+    };
+    assert_eq!(claim([2.0, 1.6], 2e3), (ClaimVerdict::Holds, AnswerOf::Rounds));
+    assert_eq!(claim([1.8, 2.1], 2e3), (ClaimVerdict::Undecided, AnswerOf::Neither));
+    // A ratio of two conditions may be noise although both of them are confirmed.
+    assert_eq!(claim([2.0, 1.6], 2.8e3), (ClaimVerdict::Undecided, AnswerOf::Rounds));
+}
+
+/// Five pairs at the size of the job, by which the second arm is so many times as fast.
+fn confirm(lab: &mut Lab, condition: usize, times: f64) {
+    let (range, ops) = (lab.record.conditions[condition].range, 8 * lab.record.conditions[condition].ops);
+    lab.record.confirmations.push(schema::record::Confirmation {
+        condition,
+        baseline_cell: 2 * condition,
+        arm_cell: 2 * condition + 1,
+        range,
+        ops,
+        pairs: vec![[times * 1e9, 1e9]; 5],
+        cold: vec![],
+        invalid: vec![],
+    });
 }
 
 #[test]

@@ -144,10 +144,16 @@ fn what_may_be_noise_is_no_saving() {
     let mut few = reads(1.0);
     few.record.samples.retain(|it| it.round < 4);
     assert!(!gains(&few), "four passes decide nothing");
-    let mut noisy = reads(1.0);
-    let control = noisy.control(0, "pread");
-    noisy.measure(control, 10, 600.0, |_, _| {});
-    assert!(!gains(&noisy), "the same arm, measured twice, differs by more");
+    let noisy = |control_ns: f64| {
+        let mut lab = reads(1.0);
+        let control = lab.control(0, "pread");
+        lab.measure(control, 10, control_ns, |_, _| {});
+        lab
+    };
+    assert!(gains(&noisy(515.0)));
+    assert!(!gains(&noisy(600.0)), "the same arm, measured twice, differs by more");
+    // 1.1 times under each of two conditions is 1.14 times between them.
+    assert!(!gains(&noisy(550.0)));
 }
 
 #[test]

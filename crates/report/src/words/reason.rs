@@ -87,6 +87,13 @@ pub fn reason(of: &Reason) -> String {
                 times(job.median)
             )
         }
+        Reason::JobsDoubt { job } => format!(
+            "at the size of the job the ratio lies between {:.2} and {:.2}, which contradicts that of the rounds",
+            job.ci_low, job.ci_high
+        ),
+        Reason::OtherWork { share } => {
+            format!("the machine was busy: {} of the deadlines stalled while nothing was at work", percent(*share))
+        }
         Reason::JobOfOneCondition { label } => format!(
             "{label} is answered by passes at the size of the job, the other condition was measured by smaller passes alone"
         ),

@@ -651,6 +651,8 @@ makes! {
             DependsOnFork { arm, forks_of, beside_fast, beside_slow },
             WithinNoise { ratio, ci_low, ci_high, under, times },
             JobDoubts { blocks, rounds, job_blocks, job, pairs, least },
+            JobsDoubt { job },
+            OtherWork { share },
             JobOfOneCondition { label },
             FewWindows { covered_bytes, window_bytes, least },
             ThrottleExceeded { arm, limit, allowed_per_s, per_s },
