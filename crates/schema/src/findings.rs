@@ -338,7 +338,7 @@ pub struct Confounder {
 pub enum ConfounderKind {
     /// User and system time over the time that passed: how many threads were at work, in the mean.
     ThreadsAtWork,
-    /// Nanoseconds of an execution, in the mean.
+    /// Nanoseconds: of the median time of an execution, the share that it has of all of them.
     UserTime,
     /// Processes of the execution that was observed.
     Processes,

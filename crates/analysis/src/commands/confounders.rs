@@ -7,6 +7,7 @@ use schema::{
     observation::Observation,
 };
 
+use super::share;
 use crate::{
     measured::{Cell, Pass, Run},
     stats,
@@ -62,7 +63,8 @@ fn threads_at_work(cell: &Cell) -> Option<f64> {
     (wall > 0.0).then(|| cpu / wall)
 }
 
-/// In the mean of executions, where the two differ beyond what counting ticks may get wrong.
+/// That share of the median time of an execution, as wherever the parts of its time are said; where the two differ beyond what
+/// counting ticks may get wrong.
 fn user_time(baseline: &Cell, arm: &Cell) -> Option<[f64; 2]> {
     if [baseline, arm].iter().any(|it| it.why_undivided().is_some()) {
         return None;
@@ -76,5 +78,5 @@ fn user_time(baseline: &Cell, arm: &Cell) -> Option<[f64; 2]> {
     let doubt = sums.iter().map(|ns| arm.tick_ns / ns.max(arm.tick_ns)).sum();
     let ratio = stats::ratio_of_sums(&pairs, doubt)?;
     let apart = ratio.ci_low > USER_TIME || ratio.ci_high < 1.0 / USER_TIME;
-    apart.then(|| sums.map(|it| it / pairs.len() as f64))
+    pair([baseline, arm].map(share::user_ns_of_median)).filter(|_| apart)
 }

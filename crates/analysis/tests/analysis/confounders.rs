@@ -120,7 +120,25 @@ fn more_threads_more_work_more_processes_and_more_output_are_named() {
     assert!(second.confounders.iter().all(|it| (it.versus.as_str(), it.versus_cell) == (ARMS[0], 0)));
     let values: Vec<[f64; 2]> = second.confounders.iter().map(|it| [it.own, it.other]).collect();
     assert!((values[0][0] - 1.9).abs() < 0.05 && (values[0][1] - 0.9).abs() < 0.05, "{values:?}");
-    assert_eq!(values[1..], [[160e6, 60e6], [3.0, 1.0], [20.0, 10.0]]);
+    assert_eq!(values[2..], [[3.0, 1.0], [20.0, 10.0]]);
+}
+
+/// As what the slower one spends more is.
+#[test]
+fn the_user_times_of_two_commands_are_shares_of_their_median_times() {
+    let mut lab = commands([&same, &|pass| {
+        pass.reads("user_ns", 160e6);
+    }]);
+    observe(&mut lab, [(1, copies()), (1, copies())]);
+    let findings = lab.analyze();
+    let of = |cell: usize| {
+        let time = findings.commands[cell].time.value().unwrap();
+        time.user_share * findings.cells[cell].ns_per_op.unwrap().median
+    };
+    let user = findings.commands[1].confounders.iter().find(|it| it.what == ConfounderKind::UserTime).unwrap();
+    for (said, part) in [(user.own, of(1)), (user.other, of(0))] {
+        assert!((said / part - 1.0).abs() < 1e-9, "{said} {part}");
+    }
 }
 
 #[test]
