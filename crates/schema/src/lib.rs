@@ -79,5 +79,17 @@ pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     seen
 }
 
+/// The values of each key, in the order in which they first appear; for short lists, as `distinct`.
+pub fn grouped<K: PartialEq, V>(all: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in all {
+        match groups.iter_mut().find(|it| it.0 == key) {
+            Some(known) => known.1.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
 /// The version that records and `--json` documents carry. Older ones keep loading (`crates/schema/tests/records`).
 pub const SCHEMA_VERSION: u32 = 1;

@@ -1,6 +1,6 @@
 //! What was not measured, and why.
 
-use schema::{ConditionId, Fill, Names, Record, Skip, reason::Reason, record};
+use schema::{Condition, Fill, Names, Record, Skip, reason::Reason, record};
 
 use super::place::{Words, start};
 use crate::{
@@ -15,39 +15,24 @@ impl Words<'_> {
     /// Conditions without a single pass because no cell of theirs was tried: each reason once, with its starts where that is so of
     /// all their conditions; and arms without one. That of the file as it was found stands elsewhere.
     pub(super) fn not_measured(&self) -> Vec<String> {
-        type Reasons = Vec<(ConditionId, Option<String>)>;
-        let mut starts: Vec<(String, Reasons)> = Vec::new();
         let untried = self.record.untried();
-        for (index, condition) in self.record.conditions.iter().enumerate() {
+        let conditions = self.record.conditions.iter().enumerate();
+        let is_said = |it: &Condition| it.fill() == Some(Fill::Found) && not_now(self.record, self.names).is_some();
+        let starts = schema::grouped(conditions.filter(|(_, it)| !is_said(it)).map(|(index, condition)| {
             let id = self.record.condition_id(index);
             let is_of = |it: &record::Cell| it.condition == index && !it.control;
-            let reason = why_untried(self.record, &untried, is_of, self.names);
-            let label = start(self.labels, id, condition);
-            match starts.iter_mut().find(|it| it.0 == label) {
-                Some(known) => known.1.push((id, reason)),
-                None if condition.fill() == Some(Fill::Found) && not_now(self.record, self.names).is_some() => {}
-                None => starts.push((label, vec![(id, reason)])),
-            }
-        }
-        let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-        let mut add = |reason: &str, what: String| match reasons.iter_mut().find(|it| it.0 == reason) {
-            Some(known) => known.1.push(what),
-            None => reasons.push((reason.to_string(), vec![what])),
-        };
+            (start(self.labels, id, condition), (id, why_untried(self.record, &untried, is_of, self.names)))
+        }));
+        let mut reasons: Vec<(String, String)> = Vec::new();
         for (label, conditions) in starts {
-            let mut by_reason: Vec<(&str, Vec<ConditionId>)> = Vec::new();
-            for (id, reason) in conditions.iter().filter_map(|(id, reason)| Some((*id, reason.as_deref()?))) {
-                match by_reason.iter_mut().find(|it| it.0 == reason) {
-                    Some(known) => known.1.push(id),
-                    None => by_reason.push((reason, vec![id])),
-                }
-            }
-            for (reason, of) in by_reason {
-                match of.len() {
-                    all if all == conditions.len() => add(reason, label.clone()),
-                    few if few <= NAMED => of.iter().for_each(|it| add(reason, self.place(*it).unwrap_or_default())),
-                    many => add(reason, format!("{many} of {} conditions {label}", conditions.len())),
-                }
+            let all = conditions.len();
+            for (reason, of) in schema::grouped(conditions.into_iter().filter_map(|(id, why)| Some((why?, id)))) {
+                let what = match of.len() {
+                    number if number == all => vec![label.clone()],
+                    few if few <= NAMED => of.iter().map(|it| self.place(*it).unwrap_or_default()).collect(),
+                    many => vec![format!("{many} of {all} conditions {label}")],
+                };
+                reasons.extend(what.into_iter().map(|it| (reason.clone(), it)));
             }
         }
         // What is there under no condition stands once, unless nothing of its conditions was measured.
@@ -59,10 +44,11 @@ impl Words<'_> {
             };
             if let Some(why) = untried[cell].as_ref().filter(|_| conditions.into_iter().any(is_beside_others)) {
                 let reason = self.names.in_reason(arm, &words::reason(why));
-                add(&reason, self.names.short(&arm.name).to_string());
+                reasons.push((reason, self.names.short(&arm.name).to_string()));
             }
         }
-        reasons.into_iter().map(|(reason, starts)| format!("{}: {reason}", joined(&starts, "and"))).collect()
+        let reasons = schema::grouped(reasons).into_iter();
+        reasons.map(|(reason, starts)| format!("{}: {reason}", joined(&starts, "and"))).collect()
     }
 }
 
@@ -83,17 +69,14 @@ fn why_untried(
     let is_consequence = |it: &record::Cell| it.skipped == Some(Skip::NothingToCompare);
     let cells = || record.cells.iter().zip(untried).filter(|it| is_meant(it.0));
     let only_consequences = cells().all(|it| is_consequence(it.0));
-    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut arms: Vec<(String, &str)> = Vec::new();
     for (it, why) in cells() {
         let reason = words::reason(why.as_ref()?);
-        let arm = names.short(&it.arm.name);
-        match reasons.iter_mut().find(|known| known.0 == reason) {
-            _ if is_consequence(it) && !only_consequences => {}
-            Some((_, arms)) if arms.contains(&arm) => {}
-            Some((_, arms)) => arms.push(arm),
-            None => reasons.push((reason, vec![arm])),
+        if only_consequences || !is_consequence(it) {
+            arms.push((reason, names.short(&it.arm.name)));
         }
     }
+    let reasons = schema::grouped(schema::distinct(arms));
     match &reasons[..] {
         [] => None,
         [(reason, _)] => Some(reason.clone()),

@@ -193,23 +193,13 @@ impl Commands<'_> {
         let is_consequence = |it: &schema::record::Cell| it.skipped == Some(Skip::NothingToCompare);
         let only_consequences = all().all(|(_, it)| it.skipped.is_none() || is_consequence(it));
         // Of each command, then those that have a reason from the same starts in common.
-        let mut each: Vec<(&str, String, Vec<usize>)> = Vec::new();
-        for (_, cell) in all().filter(|(_, it)| only_consequences || !is_consequence(it)) {
-            let Some(reason) = skipped(cell) else { continue };
-            let name = self.names.short(&cell.arm.name);
-            match each.iter_mut().find(|it| (it.0, &it.1) == (name, &reason)) {
-                Some(known) => known.2.push(cell.condition),
-                None => each.push((name, reason, vec![cell.condition])),
-            }
-        }
-        let mut reasons: Vec<(Vec<&str>, String, Vec<usize>)> = Vec::new();
-        for (name, reason, conditions) in each {
-            match reasons.iter_mut().find(|it| (&it.1, &it.2) == (&reason, &conditions)) {
-                Some(known) => known.0.push(name),
-                None => reasons.push((vec![name], reason, conditions)),
-            }
-        }
-        let says = |(names, reason, conditions): (Vec<&str>, String, Vec<usize>)| {
+        let cells = all().filter(|(_, it)| only_consequences || !is_consequence(it));
+        let each = schema::grouped(
+            cells.filter_map(|(_, cell)| Some(((self.names.short(&cell.arm.name), skipped(cell)?), cell.condition))),
+        );
+        let reasons =
+            schema::grouped(each.into_iter().map(|((name, reason), conditions)| ((reason, conditions), name)));
+        let says = |((reason, conditions), names): ((String, Vec<usize>), Vec<&str>)| {
             let of_condition = |at: &usize| self.findings.map.iter().find(|it| it.id.condition_index == *at);
             let starts: Vec<String> = match conditions.len() == self.record.conditions.len() {
                 true => Vec::new(),
@@ -223,17 +213,13 @@ impl Commands<'_> {
 
     /// What is not the same besides reading, a line for each kind: part of any difference in time may be due to that.
     fn confounders(&self) -> Vec<String> {
-        let mut kinds: Vec<(ConfounderKind, Vec<Said>)> = Vec::new();
-        for command in &self.findings.commands {
-            for it in &command.confounders {
-                let at = kinds.iter().position(|known| known.0 == it.what).unwrap_or_else(|| {
-                    kinds.push((it.what, Vec::new()));
-                    kinds.len() - 1
-                });
-                add(&mut kinds[at].1, self.confounder(&command.arm, it), command.id.condition.condition_index);
-            }
-        }
-        let says = |(what, found): (ConfounderKind, Vec<Said>)| {
+        let of_command = |command: &CommandFinding| {
+            let at = command.id.condition.condition_index;
+            let says = |it: &Confounder| (it.what, (self.confounder(&command.arm, it), at));
+            command.confounders.iter().map(says).collect::<Vec<_>>()
+        };
+        let kinds = schema::grouped(self.findings.commands.iter().flat_map(of_command));
+        let says = |(what, found): (ConfounderKind, Vec<(String, usize)>)| {
             let what = match what {
                 ConfounderKind::ThreadsAtWork => "threads at work",
                 ConfounderKind::UserTime => "user time",
@@ -241,7 +227,8 @@ impl Commands<'_> {
                 ConfounderKind::OutputBytes => "output",
             };
             let place = |conditions: &[usize]| self.among(conditions).map_or(String::new(), |it| format!(" ({it})"));
-            let found: Vec<String> = found.into_iter().map(|(says, of)| format!("{says}{}", place(&of))).collect();
+            let found: Vec<String> =
+                schema::grouped(found).into_iter().map(|(says, of)| format!("{says}{}", place(&of))).collect();
             format!("{what}: {}", found.join("; "))
         };
         kinds.into_iter().map(says).collect()
@@ -345,17 +332,12 @@ impl Commands<'_> {
 
     /// How much of the time of each command reading can be.
     fn share(&self) -> Vec<String> {
-        let mut found: Vec<Said> = Vec::new();
-        for line in &self.findings.map {
-            if let Some(says) = self.share_of(line) {
-                add(&mut found, says, line.id.condition_index);
-            }
-        }
-        let says = |(says, conditions): Said| match self.among(&conditions) {
+        let shares = self.findings.map.iter().filter_map(|it| Some((self.share_of(it)?, it.id.condition_index)));
+        let says = |(says, conditions): (String, Vec<usize>)| match self.among(&conditions) {
             Some(place) => format!("{place}: {says}"),
             None => says,
         };
-        found.into_iter().map(says).collect()
+        schema::grouped(shares).into_iter().map(says).collect()
     }
 
     fn share_of(&self, line: &MapLine) -> Option<String> {
@@ -369,32 +351,14 @@ impl Commands<'_> {
         }
         let share = |(name, time): &(&str, &CommandTime)| match time::is_unbounded(time) {
             true => format!("all of {name}"),
-            false => format!("{} of {name}", numbers::percent(time.reading_at_most)),
+            false => format!("{} of {name}", numbers::percent_at_most(time.reading_at_most)),
         };
         // Commands that do other work have no user time in common.
-        let mut bounds: Vec<(&str, Vec<String>)> = Vec::new();
-        for of in &times {
-            let least = self.names.short(&of.1.own_work_of);
-            match bounds.iter_mut().find(|it| it.0 == least) {
-                Some(known) => known.1.push(share(of)),
-                None => bounds.push((least, vec![share(of)])),
-            }
-        }
+        let bounds = schema::grouped(times.iter().map(|of| (self.names.short(&of.1.own_work_of), share(of))));
         let says = |(least, shares): &(&str, Vec<String>)| {
             let which = if shares.len() > 1 { ", which has the least" } else { "" };
             format!("up to {}: all but the user time of {least}{which}", shares.join(", "))
         };
         Some(format!("{}, as far as ticks show it", bounds.iter().map(says).collect::<Vec<String>>().join("; ")))
-    }
-}
-
-/// A sentence, and the conditions that it is about.
-type Said = (String, Vec<usize>);
-
-/// A sentence with one more condition that it is about.
-fn add(found: &mut Vec<Said>, says: String, condition: usize) {
-    match found.iter_mut().find(|it| it.0 == says) {
-        Some(known) => known.1.push(condition),
-        None => found.push((says, vec![condition])),
     }
 }
