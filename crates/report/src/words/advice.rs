@@ -13,7 +13,10 @@ use schema::{
 };
 
 use super::{
-    numbers::{count, in_page_cache, percent, percent_at_most, size, thousands, times, times_at_least, times_at_most},
+    numbers::{
+        count, in_page_cache, percent, percent_at_least, percent_at_most, size, thousands, times, times_at_least,
+        times_at_most,
+    },
     reason::reason,
 };
 use crate::layout::number::{self, part};
@@ -61,7 +64,7 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         ),
         AdviceReason::ReplayAlone => "no rule explains it; the replay is faster".into(),
         AdviceReason::SmallShare { share } => {
-            format!("at most {} of the program's time goes to the file", percent(*share))
+            format!("at most {} of the program's time goes to the file", percent_at_most(*share))
         }
         AdviceReason::FromDevice { bytes } => format!(
             "all pages are in memory, and the command still reads {} from the device, which a replay does not: by O_DIRECT, because it \
@@ -378,7 +381,7 @@ fn from_start(of: &Advice) -> String {
             )
         }
         (Some(share), None) if share.median > ABOUT_ALL => format!("{time}, about all of it reaching the file"),
-        (Some(share), None) => format!("{time}, {} of it or more reaching the file", percent(share.ci_low)),
+        (Some(share), None) => format!("{time}, {} of it or more reaching the file", percent_at_least(share.ci_low)),
         (None, _) => time,
     }
 }

@@ -3,7 +3,7 @@
 use schema::caution::Caution;
 
 use super::{
-    numbers::{amounts, count, percent, size, thousands, times},
+    numbers::{amounts, count, percent, percent_at_most, size, thousands, times},
     reason::{inconsistent, reason},
     warning::fork_groups,
 };
@@ -21,7 +21,7 @@ pub fn caution(caution: &Caution) -> String {
         Caution::LittleFromDevice { share } => format!(
             "cold, but at most {} of the covered bytes came from the device: the rest is a hole, is compressed, or was \
              in a cache below the page cache",
-            percent(*share)
+            percent_at_most(*share)
         ),
         Caution::UnseenDevice { arm, reason: why } => {
             let of = arm.as_ref().map_or_else(|| "either".to_string(), |arm| format!("the {arm}"));
@@ -39,7 +39,7 @@ pub fn caution(caution: &Caution) -> String {
         Caution::LittleOnDevice { share } => format!(
             "at most {} of the bytes that either arm wrote were on the device when its passes ended, although both were to \
              sync them: the device or its file system compresses them, or keeps them elsewhere",
-            percent(*share)
+            percent_at_most(*share)
         ),
         Caution::Amplified { arm, device_bytes, reached_bytes } => format!(
             "{arm} read {} from the device for {} that it reached: {:.0} times as much",

@@ -146,7 +146,7 @@ fn values(of: &ClaimNumbers) -> String {
 
 /// A ratio may differ from the published one although its direction holds.
 fn effect(shares: [f64; 2]) -> String {
-    let word = |share: f64| if share < 0.095 { format!("{share:.2}") } else { format!("{share:.1}") };
+    let word = |share: f64| if share < 0.095 { digits(share) } else { format!("{share:.1}") };
     match range(shares.map(word)).as_str() {
         "1.0" => "the ratio is as published".to_string(),
         share => format!("the ratio is {share} times the published one"),
@@ -210,6 +210,7 @@ mod tests {
         assert_eq!(effect([1.62 / 1.35; 2]), "the ratio is 1.2 times the published one");
         assert_eq!(effect([1.36 / 1.35; 2]), "the ratio is as published");
         assert_eq!(effect([0.6, 1.5]), "the ratio is 0.6 to 1.5 times the published one");
-        assert_eq!(effect([0.05; 2]), "the ratio is 0.05 times the published one");
+        assert_eq!(effect([0.05; 2]), "the ratio is 0.050 times the published one");
+        assert_eq!(effect([3.12 / 800.0; 2]), "the ratio is 0.0039 times the published one");
     }
 }

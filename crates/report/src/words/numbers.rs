@@ -162,6 +162,11 @@ pub(crate) fn percent_at_most(share: f64) -> String {
     percent(rounded_up(share, parts).abs())
 }
 
+/// As `percent`, of a lower bound.
+pub(crate) fn percent_at_least(share: f64) -> String {
+    percent(-rounded_up(-share, if (0.0..0.01).contains(&share) { 1000.0 } else { 100.0 }))
+}
+
 /// `41 % of it in the page cache`. A part is never shown as nothing or as all.
 pub(crate) fn in_page_cache(share: f64) -> String {
     let part = match share {
@@ -227,6 +232,7 @@ mod tests {
         let described = [1.0855, 1.1, 3.96, 4.0, 9.99, 14.9].map(times_at_least);
         assert_eq!(described, ["1.08x", "1.1x", "3.9x", "4.0x", "9.9x", "14x"]);
         assert_eq!([0.71, 0.712, 0.0041, 0.0, 1.0].map(percent_at_most), ["71 %", "72 %", "0.5 %", "0 %", "100 %"]);
+        assert_eq!([0.71, 0.746, 0.0049, 0.0, 1.0].map(percent_at_least), ["71 %", "74 %", "0.4 %", "0 %", "100 %"]);
     }
 
     #[test]
