@@ -81,8 +81,8 @@ fn file(page: &mut Page, view: &FileView) {
     let mut sizes = Vec::new();
     for order in view.folio_orders.value().into_iter().flatten() {
         sizes.push(format!(
-            "{} pages in folios of {}",
-            number::count(order.pages as f64),
+            "{} in folios of {}",
+            pages_of(order.pages as f64),
             Bytes(order.folio_bytes(view.page_bytes))
         ));
     }

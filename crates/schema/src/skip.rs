@@ -115,8 +115,8 @@ impl fmt::Display for Skip {
         match self {
             Skip::TooSlow { ns_per_block, blocks, twice, around_ns, pass_ns, budgets } => write!(
                 f,
-                "too slow for this budget: {} per block by a trial, so one pass of {blocks} blocks{} takes {}, {} around it \
-                 included; it fits with about {budgets:.0} times the --budget",
+                "too slow for this budget: from a trial, {} per block are expected, so one pass of {blocks} blocks{} takes {}, {} \
+                 around it included; it fits with about {budgets:.0} times the --budget",
                 duration(self.ns_per_block_of_pass().unwrap_or(*ns_per_block)),
                 if *twice { ", each read twice," } else { "" },
                 duration(*pass_ns),

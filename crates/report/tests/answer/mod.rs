@@ -410,7 +410,7 @@ fn a_loss_that_passes_at_the_size_of_the_job_do_not_confirm_is_marked() {
     run.findings.answer.choices[0].losses[1].than_baseline = None;
     run.findings.answer.choices[0].losses[1].by_trial = true;
     let text = squeezed(&first_screen(&run));
-    assert!(text.contains(&format!("elsewhere at most 1.5x (by one short pass, {MARK})")), "{text}");
+    assert!(text.contains(&format!("elsewhere at most 1.5x (expected from a short pass, {MARK})")), "{text}");
     // What is less than the worst is not said to be more.
     for (losses, said) in [([10.153, 10.006], "10x"), ([12.0, 10.2], "11x")] {
         let of = &mut run.findings.answer.choices[0].losses;
@@ -445,6 +445,48 @@ fn what_a_choice_can_lose_at_most_is_neither_a_loss_that_was_measured_nor_rounde
     assert!(!bounded.contains("uring up to"), "{bounded}");
     let both = text_of(vec![loss(0, 4.0, 1.0, false), loss(1, 1.54, 1.0, false)]);
     assert!(both.contains("elsewhere at most 1.6x"), "{both}");
+}
+
+#[test]
+fn how_far_a_choice_is_behind_at_most_is_not_said_of_less_than_what_stands_beside_it() {
+    let mut run = run();
+    let cold: Vec<_> = run.findings.map.iter().filter(|it| it.condition.state == State::Cold).collect();
+    let [one, other] = [cold[0].id, cold[1].id];
+    let at = run.findings.map.iter().position(|it| it.id == other).unwrap();
+    let loss = |id, times: f64, by_trial| {
+        let (fastest, than_baseline) = ("native/direct".into(), Some(times));
+        Loss { id, fastest, times, than_baseline, by_trial, at_most: false }
+    };
+    let mut says = |is_answered: bool, by_trial: bool| {
+        run.findings.map[at].winner = is_answered.then(|| "native/mmap".into());
+        let losses = vec![loss(other, 62.0, by_trial), loss(one, 17.0, false)];
+        run.findings.answer.choices =
+            vec![Choice { arms: vec!["native/uring".into()], losses, known: 2, conditions: 2, measured: 2 }];
+        let text = first_screen(&run);
+        ["uring up to 62x slower", "uring up to 17x slower"].map(|it| text.contains(it))
+    };
+    assert_eq!(says(true, false), [true, false]);
+    assert_eq!(says(false, true), [true, false], "what a trial says of a condition stands nowhere else");
+    assert_eq!(says(false, false), [false, false], "the sentence of the condition has the larger one");
+}
+
+#[test]
+fn arms_beside_the_fastest_one_are_named_with_the_number_of_their_answers() {
+    let mut run = run();
+    run.findings.map.iter_mut().for_each(|it| (it.ties, it.not_told_apart) = Default::default());
+    assert!(!first_screen(&run).contains("from the fastest:"));
+    let won: Vec<usize> =
+        run.findings.map.iter().enumerate().filter(|it| it.1.winner.is_some()).map(|it| it.0).collect();
+    let all = won.len();
+    assert!(all > 2);
+    run.findings.map[won[0]].not_told_apart = vec!["native/uring".into()];
+    run.findings.map[won[1]].not_told_apart = vec!["native/mmap+random".into(), "native/uring".into()];
+    run.findings.map[won[1]].verdict = Verdict::Faster;
+    run.findings.map[won[1]].ties = vec!["native/stdio".into()];
+    let text = first_screen(&run);
+    let names = format!("from the fastest: uring in 2 of {all} and mmap+random in 1 of {all} answers");
+    assert!(text.contains(&names), "{text}");
+    assert!(text.contains(&format!("within 5 % of the fastest: stdio in 1 of {all} answers")), "{text}");
 }
 
 #[test]
@@ -646,7 +688,7 @@ fn what_a_read_of_a_slow_mapping_takes_is_the_same_number_wherever_it_is_said() 
     assert!(slow.to_string().contains("2.2 ms per block"), "{slow}");
     cell.skipped = Some(slow);
     let text = squeezed(&first_screen(&run));
-    assert!(text.contains("a read by mmap takes 2.20 ms in a short pass"), "{text}");
+    assert!(text.contains("a read by mmap is expected to take 2.20 ms, from a short pass"), "{text}");
 }
 
 #[test]

@@ -91,15 +91,14 @@ impl Words<'_> {
     /// What to know of how much an arm loses.
     fn marks(&self, loss: &Loss) -> Vec<&'static str> {
         let is_unconfirmed = self.map.iter().any(|it| it.id == loss.id && it.is_unconfirmed());
-        let marks = [(loss.by_trial, "by one short pass"), (is_unconfirmed, UNCONFIRMED)];
+        let marks = [(loss.by_trial, "expected from a short pass"), (is_unconfirmed, UNCONFIRMED)];
         marks.into_iter().filter(|it| it.0).map(|it| it.1).collect()
     }
 
-    /// What a choice loses against the plain way from one start, where that is much.
+    /// The most that a choice loses against the plain way from one start, where that is much.
     pub(super) fn far_behind(&self, choices: &[Choice], conditions: &[usize]) -> Option<String> {
-        // Of a condition without an answer it is said there.
         let has_answer = |it: &Loss| self.map.iter().any(|line| line.id == it.id && line.winner.is_some());
-        let of_start = |it: &&Loss| conditions.contains(&it.id.condition_index) && has_answer(it);
+        let of_start = |it: &&Loss| conditions.contains(&it.id.condition_index);
         let losses =
             choices.iter().flat_map(|choice| choice.losses.iter().filter(of_start).map(move |it| (choice, it)));
         let far = losses.filter_map(|(choice, it)| {
@@ -110,9 +109,13 @@ impl Words<'_> {
             Some((times, choice, it, plain))
         });
         let (times, choice, loss, plain) = far.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        // What was measured of a condition without an answer is said there, and less than that is not the most.
+        if !has_answer(loss) && !loss.by_trial {
+            return None;
+        }
         let condition = self.record.conditions.get(loss.id.condition_index)?;
         let (workload, of) = column(condition);
-        let trial = if loss.by_trial { " by a short pass" } else { "" };
+        let trial = if loss.by_trial { ", expected from a short pass" } else { "" };
         Some(format!(
             "{} up to {} slower than {} ({}{trial})",
             self.names.short(choice.arms.first()?),

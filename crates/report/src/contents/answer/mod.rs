@@ -1,6 +1,7 @@
 //! What a person reads in ten seconds: from each start of the file which arm to take, what to take when in doubt, the
 //! answers as a matrix, what the differences come from, and how far to trust all that. The rest is one command away.
 
+mod beside;
 mod choices;
 mod field;
 mod matrix;
@@ -125,7 +126,11 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
         refill: fills::refills(record, findings).next(),
         why: words.why(findings),
         states: states(lines().map(|it| &it.condition), findings.found),
-        facts: vec![("Not measured", words.not_measured())],
+        facts: vec![
+            ("As fast", words.as_fast(lines())),
+            ("Not told apart", words.not_told_apart(lines())),
+            ("Not measured", words.not_measured()),
+        ],
         reads: reads(record, findings, &lines().filter(is_of_reads).collect::<Vec<&MapLine>>()),
         stalls,
         trust,

@@ -46,7 +46,8 @@ impl Words<'_> {
         let slow = self.record.cells.iter().filter_map(|it| Some((slow(it)?, it)));
         let (ns, slowest) = slow.max_by(|a, b| a.0.total_cmp(&b.0))?;
         Some(format!(
-            "{}: a read by {} takes {} in a short pass, because a page fault without advice reads ahead, up to {} here",
+            "{}: a read by {} is expected to take {}, from a short pass, because a page fault without advice reads ahead, up \
+             to {} here",
             self.place(self.record.condition_id(slowest.condition))?,
             self.names.short(&slowest.arm.name),
             number::duration_glued(ns),
