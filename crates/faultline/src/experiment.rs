@@ -4,7 +4,7 @@ use std::{io::Read, path::Path};
 
 use anyhow::Result;
 use schema::{
-    Experiment, Fill, State, Workload, builtin, distinct,
+    Arm, Experiment, Fill, State, Workload, builtin, distinct,
     experiment::{Compare, Competitor, FILE_BYTES_MAX},
     units::nearest,
 };
@@ -126,6 +126,13 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
             ));
         }
     }
+    if let Some(twice) = first_twice(&args.method) {
+        return Err(format!("{} is listed twice; faultline adds the A/A control itself", twice.short_name()));
+    }
+    let is_kept = |arm: &Arm| args.runtime.is_empty() || args.runtime.contains(&arm.runtime);
+    if let Some(arm) = args.method.iter().find(|arm| !is_kept(arm)) {
+        return Err(format!("--runtime leaves out {}, which --method names; try without one of the two", arm.name));
+    }
     let written = experiment.comparisons.clone();
     for compare in &mut experiment.comparisons {
         replace(&mut compare.consume, &args.consume);
@@ -133,9 +140,6 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
         replace(&mut compare.ops, &args.ops);
         replace(&mut compare.threads, &args.threads);
         replace(&mut compare.beside, &args.beside);
-        if let Some(twice) = first_twice(&args.method) {
-            return Err(format!("{} is listed twice; faultline adds the A/A control itself", twice.short_name()));
-        }
         if !args.method.is_empty() {
             compare.arms = args
                 .method
@@ -143,9 +147,7 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
                 .map(|arm| Competitor { arm: arm.clone(), label: None, own: Default::default() })
                 .collect();
         }
-        if !args.runtime.is_empty() {
-            compare.arms.retain(|competitor| args.runtime.contains(&competitor.arm.runtime));
-        }
+        compare.arms.retain(|competitor| is_kept(&competitor.arm));
     }
     if !args.method.is_empty() {
         keep_fitting(&mut experiment.comparisons, &args.workload)?;

@@ -142,6 +142,17 @@ fn options_that_cannot_be_understood_are_refused_with_what_would_be() {
 }
 
 #[test]
+fn an_arm_that_was_named_is_not_left_out_by_its_runtime() {
+    let sandbox = Sandbox::new();
+    let args = ["run", ".", "--dry-run", "--size=1MiB", "--method=read,jvm/channel-direct", "--runtime"];
+    sandbox.run(&[&args[..], &["native"]].concat()).refused(2, &["jvm/channel-direct", "--runtime"]);
+    let both = sandbox.run(&[&args[..], &["native,jvm"]].concat());
+    both.sane();
+    // Without a JDK it is unavailable.
+    assert!(matches!(both.code(), Some(0 | 4)), "{both:#?}");
+}
+
+#[test]
 fn what_is_said_twice_is_meant_once() {
     let sandbox = Sandbox::new();
     let args = ["run", ".", "--dry-run", "--size=1MiB", "--workload=scan", "--method=read", "--block=4KiB,4096"];
