@@ -70,6 +70,33 @@ fn is_exact(file: &TracedFile) -> bool {
     file.exact == Exact::Order
 }
 
+/// Where the kernel's recording is given up, the command runs again under ptrace.
+#[test]
+fn what_the_first_of_two_executions_brought_in_was_not_found_in_the_page_cache() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = (sandbox.file("file", 1 << 20), sandbox.at("t.trace"));
+    let record = |line: &[&str]| {
+        let args = ["trace", "record", "--force", "-o", &trace, "--file", &file, "--"];
+        followed(sandbox.run(&[&args[..], line, &[&reader(), "read", &file, "4096", "50"]].concat()))?;
+        Some(read(&trace).0)
+    };
+    let is_left_to_ptrace =
+        |it: &Header| it.run.as_ref().is_some_and(|it| it.notes.iter().any(|it| it.contains("not by tracepoints")));
+    let Some(header) = record(&[]) else { return };
+    assert_eq!(header.files[place(&header, &file)].resident_before, Some(1.0));
+    if is_left_to_ptrace(&header) {
+        return println!("skipped: the kernel records no calls here");
+    }
+    let unshare = ["unshare", "--user", "--map-root-user", "--pid", "--fork"];
+    if !Command::new(unshare[0]).args(&unshare[1..]).arg("true").status().is_ok_and(|it| it.success()) {
+        return println!("skipped: no PID namespace can be made here");
+    }
+    let Some(header) = record(&unshare) else { return };
+    assert!(is_left_to_ptrace(&header), "{:?}", header.run);
+    let file = &header.files[place(&header, &file)];
+    assert_eq!((file.resident_before, file.found.len()), (None, 0), "{file:?}");
+}
+
 #[test]
 fn known_reads_come_out_with_their_offsets_and_lengths_and_with_the_file_they_are_of() {
     let sandbox = Sandbox::new();

@@ -165,7 +165,7 @@ impl Execution {
     /// no verdict is made of that.
     fn watched(&self, watch: &Watch) -> Result<PassResult, Fault> {
         let spec = &self.spec;
-        let mut given_up = Vec::new();
+        let (mut given_up, mut again) = (Vec::new(), false);
         for &by in &watch.by {
             let pipe = || io::pipe().map_err(at("a pipe"));
             let ((mut stdout, output), (mut stderr, errors)) = (pipe()?, pipe()?);
@@ -173,7 +173,7 @@ impl Execution {
             command.stdin(Stdio::null()).stdout(output).stderr(errors);
             self.tie(&mut command);
             let before = usage::of_children();
-            let waiting = observe::begin(command, by, watch, self.permit)?;
+            let waiting = observe::begin(command, by, watch, (self.permit, again))?;
             // Both end when the other side is closed: with the command and all processes that it has started.
             let (seen, output, stderr) = thread::scope(|scope| {
                 let output = scope.spawn(move || summed(&mut stdout));
@@ -194,6 +194,7 @@ impl Execution {
                 Watched::Seen(followed, observation) => (followed, observation),
                 Watched::Nothing { why, ran } => {
                     given_up.push(why);
+                    again |= ran;
                     if ran {
                         self.clean_up()?;
                         self.prepare()?;

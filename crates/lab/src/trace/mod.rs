@@ -12,7 +12,9 @@ use std::{
     io::{BufRead, Read},
 };
 
-use schema::trace::{ACCESSES_MAX, Access, FILES_MAX, Header, LeftOut, NotSeen, Refused, TracedFile, Writer};
+use schema::trace::{
+    ACCESS_BYTES_MAX, ACCESSES_MAX, Access, FILES_MAX, Header, LeftOut, NotSeen, Refused, TracedFile, Writer,
+};
 
 pub use file::TraceFile;
 pub use iolog::write as iolog;
@@ -257,14 +259,21 @@ impl Found<'_> {
 
     fn read(&mut self, thread: u64, path: &str, offset: u64, bytes: u64) -> Result<(), Wrong> {
         let Some(file) = self.read_of(path)? else { return Ok(()) };
-        if self.accesses.len() as u64 == ACCESSES_MAX {
-            return Err(Wrong::TooMany);
-        }
         let thread = *self.threads.entry(thread).or_insert_with(|| {
             self.next_thread += 1;
             self.next_thread - 1
         });
-        self.accesses.push(Access { thread, ..Access::call(file, offset, bytes) });
+        // One call reads up to 2 GiB (read(2)), and an access has half of that. What is not possible is refused as it is.
+        let first = if bytes <= 2 * ACCESS_BYTES_MAX { bytes.min(ACCESS_BYTES_MAX) } else { bytes };
+        for (at, part) in [(0, first), (first, bytes - first)] {
+            if at > 0 && part == 0 {
+                break;
+            }
+            if self.accesses.len() as u64 == ACCESSES_MAX {
+                return Err(Wrong::TooMany);
+            }
+            self.accesses.push(Access { thread, ..Access::call(file, offset.saturating_add(at), part) });
+        }
         Ok(())
     }
 

@@ -85,6 +85,18 @@ fn a_seek_of_32_bits_sets_the_position() {
 }
 
 #[test]
+fn one_call_may_read_more_than_an_access_has() {
+    let read = |bytes: u64| of(&format!("1 pread64(3</d/a>, \"x\"..., {bytes}, 4096) = {bytes}\n"));
+    let half = ACCESS_BYTES_MAX;
+    // The most that one call reads (MAX_RW_COUNT in include/linux/fs.h).
+    let whole = 0x7fff_f000;
+    assert_eq!(accesses(&read(whole).unwrap()), [(0, 4096, half), (0, 4096 + half, whole - half)]);
+    assert_eq!(accesses(&read(half).unwrap()), [(0, 4096, half)]);
+    assert!(read(whole).unwrap().bytes().is_ok());
+    assert!(read(4 * half).unwrap().bytes().is_err());
+}
+
+#[test]
 fn only_files_that_are_meant_count_towards_the_most_that_a_trace_may_have() {
     let read = |path: &str| format!("1 pread64(3<{path}>, \"x\", 10, 0) = 10\n");
     let mapped = "1 mmap(NULL, 1, PROT_READ, MAP_SHARED, 3</lib>, 0) = 0x7f\n";

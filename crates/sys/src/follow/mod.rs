@@ -395,6 +395,8 @@ struct Task {
     process: i32,
     /// The call whose result is waited for.
     inside: Option<(&'static Call, [u64; 6])>,
+    /// Meanwhile a call of another thread at the position of its descriptor has ended.
+    is_beside: bool,
     /// A call that it makes for its tracer.
     injected: Option<inject::Injected>,
 }
@@ -572,7 +574,7 @@ impl Follower<'_> {
 
     fn leave(&mut self, thread: i32) {
         let Some(task) = self.tasks.get_mut(&thread) else { return };
-        let process = task.process;
+        let (process, was_beside) = (task.process, std::mem::take(&mut task.is_beside));
         let (Some((call, arguments)), Ok(result)) = (task.inside.take(), ptrace::result(thread)) else { return };
         if let Some(injected) = task.injected.take_if(|it| it.is_inside) {
             // If this fails, the thread is gone.
@@ -593,7 +595,10 @@ impl Follower<'_> {
                 descriptor >= 0 && !is_known
             }),
         };
-        let opened = descriptor.and_then(|it| self.look_up(thread, it));
+        let mut opened = descriptor.and_then(|it| self.look_up(thread, it));
+        if let Some((opened, descriptor)) = opened.as_mut().zip(descriptor).filter(|_| call.does != Does::Open) {
+            opened.is_moving = self.is_moving((thread, process), descriptor) || was_beside;
+        }
         if let (Some(descriptor), Some(opened), Does::Open, Some(touches)) =
             (descriptor, &opened, call.does, &mut self.touches)
         {
@@ -630,6 +635,23 @@ impl Follower<'_> {
         if is_hidden {
             self.tell(Event::Hidden { thread, descriptor: None });
         }
+    }
+
+    /// Whether another thread of the process is in a call that moves the position of a descriptor. When that one ends, its
+    /// position is the one after both calls.
+    fn is_moving(&mut self, (thread, process): (i32, i32), descriptor: i32) -> bool {
+        let moves = |(call, arguments): &(&'static Call, [u64; 6])| {
+            let is_of_it = call.descriptor(arguments) == Some(descriptor);
+            let is_at_it = call.at(arguments) == Some(At::Position) || call.does == Does::Seek;
+            (is_of_it && is_at_it) || call.moves(arguments) == Some(descriptor)
+        };
+        let mut is_moving = false;
+        for (_, task) in self.tasks.iter_mut().filter(|(other, task)| **other != thread && task.process == process) {
+            if task.inside.as_ref().is_some_and(moves) {
+                (task.is_beside, is_moving) = (true, true);
+            }
+        }
+        is_moving
     }
 
     /// One event for each descriptor, as if it were the result.
@@ -711,7 +733,7 @@ impl Follower<'_> {
         if let Some((touches, of_parent)) = self.touches.as_ref().zip(of_parent) {
             touches.forked(of_parent, process);
         }
-        self.tasks.insert(thread, Task { process, inside: None, injected: None });
+        self.tasks.insert(thread, Task { process, inside: None, is_beside: false, injected: None });
         self.tell(Event::Began { thread, process, parent, shares_files });
     }
 
@@ -728,7 +750,7 @@ impl Follower<'_> {
             self.begin(thread, thread, Some(before), true);
             self.forget(before);
         } else {
-            self.tasks.insert(thread, Task { process: thread, inside: None, injected: None });
+            self.tasks.insert(thread, Task { process: thread, inside: None, is_beside: false, injected: None });
         }
         self.touches.iter().for_each(|it| it.ended(thread));
         let path = fs::read_link(format!("/proc/{thread}/exe")).map(|it| it.to_string_lossy().into_owned());

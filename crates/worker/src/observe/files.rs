@@ -231,7 +231,7 @@ impl Files {
     /// Whether its position follows from its reads and seeks.
     pub(super) fn has_position(&self, open: OpenId) -> bool {
         let of = &self.open[open.0];
-        !of.reads_and_writes && !of.moves_unseen
+        of.position.is_some() && !of.reads_and_writes && !of.moves_unseen
     }
 
     /// Of the open files of a file it is not known which are one.

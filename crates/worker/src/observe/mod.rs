@@ -65,11 +65,17 @@ fn identity(path: &String) -> Result<Identity, Fault> {
     std::fs::metadata(path).map(|it| (it.dev(), it.ino())).map_err(at(path))
 }
 
-/// Call it before this process starts threads (`sys::follow::start`).
+/// Call it before this process starts threads (`sys::follow::start`). `again`: the command has run since its files were as they
+/// were found.
 ///
 /// # Errors
 /// A named file is not there.
-pub(crate) fn begin(command: Command, by: Means, watch: &Watch, permit: Permit) -> Result<Begun, Fault> {
+pub(crate) fn begin(
+    command: Command,
+    by: Means,
+    watch: &Watch,
+    (permit, again): (Permit, bool),
+) -> Result<Begun, Fault> {
     let named: Vec<Identity> = watch.named.iter().map(identity).collect::<Result<_, Fault>>()?;
     let mut words = vec![command.get_program().to_string_lossy().into_owned()];
     words.extend(command.get_args().map(|it| it.to_string_lossy().into_owned()));
@@ -86,7 +92,7 @@ pub(crate) fn begin(command: Command, by: Means, watch: &Watch, permit: Permit) 
     let budget = |it: &ExactTo| Duration::from_millis(it.budget_ms);
     let asked = watch.trace.as_ref().and_then(|it| it.exact.as_ref());
     let touches = asked.map(|it| TouchesAsked { files: exact.clone(), budget: budget(it) });
-    let beside = Beside { residency: watch.trace.is_some(), touches };
+    let beside = Beside { residency: watch.trace.is_some() && !again, touches };
     let page_bytes = sys::page_bytes();
     let stream = watch.trace.as_ref().map(|_| Stream::new(named.iter().copied(), wanted, page_bytes));
     let model = Model::new((Counts::new(named), stream), exact, page_bytes);

@@ -11,7 +11,7 @@ use super::{
     access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Pages, Sink, Under, Via},
     advice::Advice,
     counts::Program,
-    files::{Delivered, Files, OpenId, ReadCall},
+    files::{Delivered, Files, OpenFile, OpenId, ReadCall},
     mappings::{Mapped, Mappings},
     tasks::{Table, TracedThreads},
 };
@@ -234,15 +234,20 @@ impl<S: Sink> Model<S> {
         // It was looked at after the call.
         let moved = if is_at_position { called.result.map_or(0, |it| it.max(0) as u64) } else { 0 };
         let position = opened.position.saturating_sub(moved);
+        let found_at = |of: &mut OpenFile| match opened.is_moving {
+            true => of.lose_position(),
+            false => of.found_at(position),
+        };
         if let Some(known) = known {
             // Meanwhile another thread may have opened another file under the same number.
             let is_looked_up = |it: &OpenId| !self.files.has_position(*it) && self.files.is_of(*it, opened);
             let looked_up = known.filter(|it| is_at_position && is_looked_up(it));
-            looked_up.into_iter().for_each(|it| self.files.of(it).found_at(position));
+            looked_up.into_iter().for_each(|it| found_at(self.files.of(it)));
             return known;
         }
         self.tasks.table(called.thread)?;
         let found = self.files.open(opened, position, &mut self.sink);
+        found.into_iter().for_each(|it| found_at(self.files.of(it)));
         self.tasks.set(called.thread, descriptor, found);
         found
     }
@@ -358,7 +363,8 @@ impl<S: Sink> Model<S> {
         let opened = called.opened.as_ref();
         let open = opened.and_then(|it| Some((it, self.files.open(it, 0, &mut self.sink)?)));
         self.tasks.set(called.thread, descriptor, open.map(|it| it.1));
-        if let Some((opened, open)) = open {
+        // One with O_PATH is for looking alone (open(2)).
+        if let Some((opened, open)) = open.filter(|(opened, _)| opened.flags & libc::O_PATH == 0) {
             let writable = opened.flags & libc::O_ACCMODE != libc::O_RDONLY;
             let direct = opened.flags & libc::O_DIRECT != 0;
             self.sink.mark(self.files.of(open).file, Mark::Opened { writable, direct });

@@ -150,8 +150,13 @@ fn announce(args: &AdviseArgs) {
 fn executions(args: &AdviseArgs) -> Option<String> {
     let recorded = match args.trace {
         Some(_) => "",
-        None if measured_fills(args).contains(&Fill::Found) => "once to record it; ",
-        None => "once to record it and once or twice more to see every page of what it maps; ",
+        None if measured_fills(args).contains(&Fill::Found) => {
+            "once to record it (twice if the kernel's recording fails); "
+        }
+        None => {
+            "once to record it (twice if the kernel's recording fails) and once or twice more to see every page of what \
+                 it maps; "
+        }
     };
     let measured = match args.once {
         true => String::new(),
@@ -466,19 +471,23 @@ impl Known {
 
 /// What the recording itself brought into the page cache was not found there.
 fn was_found_whole(all: &Summary, places: &[usize]) -> Result<(), UsageError> {
+    let refused = |of: String, hint: &str| {
+        Some(UsageError(format!(
+            "{of} in the page cache before the command was recorded, so there is no fill found; {hint}leave found out of --fill"
+        )))
+    };
     let partly = |place: &usize| {
         let file = &all.files[*place].file;
-        Some((file, file.resident_before.filter(|share| *share < 1.0 - LOST_MOST)?))
+        match file.resident_before {
+            Some(share) if share >= 1.0 - LOST_MOST => None,
+            Some(share) => refused(
+                format!("only {:.1} % of {} was", 100.0 * share, file.path),
+                "the recording brought in more, so try it again now, or ",
+            ),
+            None => refused(format!("it is not known how much of {} was", file.path), ""),
+        }
     };
-    match places.iter().find_map(partly) {
-        None => Ok(()),
-        Some((file, share)) => Err(UsageError(format!(
-            "only {:.1} % of {} was in the page cache before the command was recorded, which brought in more, so there is no \
-             fill found; try it again now that the command has read it, or leave found out of --fill",
-            100.0 * share,
-            file.path
-        ))),
-    }
+    places.iter().find_map(partly).map_or(Ok(()), Err)
 }
 
 /// What is recorded of a command, but for what else it reached and what was asked.

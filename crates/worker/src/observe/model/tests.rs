@@ -21,6 +21,7 @@ fn a_file(inode: u64) -> Opened {
         bytes: 1000,
         flags: 0,
         position: 0,
+        is_moving: false,
         resident_pages: None,
         resident_parts: Vec::new(),
     }
@@ -808,6 +809,28 @@ fn where_it_is_not_known_who_shares_a_position_only_reads_after_which_it_was_loo
     model.call_with(10, "read", &[3, 0, 100], 100, Some(Opened { position: 400, ..a_file(7) }));
     model.call(11, "read", &[6, 0, 100], 100);
     assert_eq!(offsets(&model)[3..], [None, Some(70), Some(300), None]);
+}
+
+#[test]
+fn a_position_that_another_thread_may_have_moved_meanwhile_is_not_known() {
+    let mut model = TestModel::to(Kept::default());
+    let both = Opened { flags: libc::O_RDWR, ..a_file(7) };
+    model.call_with(10, "openat", &[], 3, Some(both.clone()));
+    let looked_up = |position: u64, is_moving: bool| Some(Opened { position, is_moving, ..both.clone() });
+    model.call_with(10, "read", &[3, 0, 100], 100, looked_up(200, true));
+    model.call_with(10, "read", &[3, 0, 100], 100, looked_up(300, false));
+    // The same of one that nobody saw being opened.
+    model.call_with(10, "read", &[5, 0, 100], 100, looked_up(200, true));
+    assert_eq!(offsets(&model), [None, Some(200), None]);
+}
+
+#[test]
+fn a_descriptor_for_looking_alone_opens_nothing() {
+    let mut model = TestModel::new();
+    model.call_with(10, "openat", &[], 3, Some(Opened { flags: libc::O_PATH, ..a_file(7) }));
+    model.open(10, 4, 7);
+    model.call(10, "read", &[4, 0, 100], 100);
+    assert_eq!(model.named().opens, 1);
 }
 
 #[test]
