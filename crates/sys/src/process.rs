@@ -138,6 +138,15 @@ impl MappedFile {
             false => mapping.name == self.name,
         }
     }
+
+    /// Whether its name is that of this file for a process, too: in another mount namespace another one may have it.
+    fn is_seen_by(&self, pid: u32) -> bool {
+        let path = format!("/proc/{pid}/root{}", self.name.replace("\\012", "\n"));
+        fs::metadata(path).is_ok_and(|it| {
+            let seen = MappedFile::of(&it, &self.name);
+            (seen.device, seen.inode) == (self.device, self.inode)
+        })
+    }
 }
 
 /// Sums a process's mappings of a file, from /proc/PID/smaps.
@@ -271,7 +280,7 @@ pub fn mappers(file: &MappedFile) -> Vec<String> {
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| {
         let maps = read_lossy(format!("/proc/{pid}/maps")).unwrap_or_default();
-        parse_mappings(&maps).iter().any(|it| file.is_of(it))
+        parse_mappings(&maps).iter().any(|it| file.is_of(it) && (it.device == file.device || file.is_seen_by(*pid)))
     })
     .map(|pid| format!("{pid} ({})", fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim()))
     .collect()
@@ -561,6 +570,20 @@ mod tests {
         }
         assert_eq!(of_thread, (true, true, false));
         assert!(file.read(&mut [0; 8]).is_ok_and(|it| it == 8));
+    }
+
+    /// As a process in another mount namespace has.
+    #[test]
+    fn a_process_that_maps_another_file_of_that_name_is_no_mapper() {
+        let program = std::env::current_exe().unwrap();
+        let metadata = fs::metadata(&program).unwrap();
+        let own = MappedFile::of(&metadata, program.to_str().unwrap());
+        let is_mapper =
+            |file: &MappedFile| mappers(file).iter().any(|it| it.starts_with(&format!("{} ", std::process::id())));
+        assert!(is_mapper(&own));
+        let [major, minor] = own.device;
+        assert!(!is_mapper(&MappedFile { device: [major, minor + 1], ..own.clone() }));
+        assert!(own.is_seen_by(std::process::id()));
     }
 
     #[test]
