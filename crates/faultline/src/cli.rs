@@ -54,7 +54,7 @@ pub enum Command {
     Report(ReportArgs),
     /// Show which pages of a file are in memory, or what a process has mapped
     Inspect(InspectArgs),
-    /// List methods, workloads, states, probes, experiments, studies or runs
+    /// List methods, workloads, states, consumes, probes, scenarios, experiments, studies or runs
     List(ListArgs),
     /// Show what this machine can and cannot measure, and what would change that
     Doctor(DoctorArgs),
