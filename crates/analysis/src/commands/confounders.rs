@@ -7,7 +7,6 @@ use schema::{
     observation::Observation,
 };
 
-use super::share;
 use crate::{
     measured::{Cell, Pass, Run},
     stats,
@@ -78,5 +77,12 @@ fn user_time(baseline: &Cell, arm: &Cell) -> Option<[f64; 2]> {
     let doubt = sums.iter().map(|ns| arm.tick_ns / ns.max(arm.tick_ns)).sum();
     let ratio = stats::ratio_of_sums(&pairs, doubt)?;
     let apart = ratio.ci_low > USER_TIME || ratio.ci_high < 1.0 / USER_TIME;
-    pair([baseline, arm].map(share::user_ns_of_median)).filter(|_| apart)
+    pair([baseline, arm].map(user_ns_of_median)).filter(|_| apart)
+}
+
+/// Of an execution of the median time: the share that user time has of all executions.
+fn user_ns_of_median(cell: &Cell) -> Option<f64> {
+    let times_ns = || cell.passes.iter().map(|it| it.ns);
+    let user_ns = cell.passes.iter().map(|it| it.reading("user_ns")).sum::<Option<f64>>()?;
+    Some(user_ns / times_ns().sum::<f64>() * stats::median_of_positive(times_ns())?.median)
 }

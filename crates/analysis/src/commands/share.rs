@@ -22,7 +22,7 @@ use super::{confounders, mechanism};
 use crate::{
     compare::compare,
     measured::{Cell, Run},
-    stats::{self, SortedValues},
+    stats::SortedValues,
 };
 
 /// How many standard deviations of counting ticks are taken off the user time before it counts as the command's own.
@@ -112,13 +112,6 @@ fn largest(cell: &Cell, name: &str) -> Reading<f64, Reason> {
 
 fn sum(cell: &Cell, name: &str) -> Option<f64> {
     cell.passes.iter().map(|pass| pass.reading(name)).sum()
-}
-
-/// Of an execution of the median time, what is user time: the share that it is of all executions.
-pub(super) fn user_ns_of_median(cell: &Cell) -> Option<f64> {
-    let times_ns = || cell.passes.iter().map(|it| it.ns);
-    let median_ns = stats::median_of_positive(times_ns())?.median;
-    Some(sum(cell, "user_ns")? / times_ns().sum::<f64>() * median_ns)
 }
 
 fn threads_seen(cell: &Cell) -> Option<f64> {
