@@ -116,7 +116,7 @@ impl fmt::Display for Skip {
             Skip::TooSlow { ns_per_block, blocks, twice, around_ns, pass_ns, budgets } => write!(
                 f,
                 "too slow for this budget: from a trial, {} per block are expected, so one pass of {blocks} blocks{} takes {}, {} \
-                 around it included; it fits with about {budgets:.0} times the --budget",
+                 around it included; about {budgets:.0} times the --budget are enough for it",
                 duration(self.ns_per_block_of_pass().unwrap_or(*ns_per_block)),
                 if *twice { ", each read twice," } else { "" },
                 duration(*pass_ns),

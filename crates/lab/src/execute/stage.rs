@@ -210,8 +210,12 @@ impl Bench<'_> {
             let under = &self.record.conditions[*condition];
             let measured: Vec<Trial> = measured.collect();
             let need = |claimed| sizing::need_ns(under, &measured, &self.baseline_of(*condition), window, claimed);
+            // Where rounds were asked for by number, a condition with a slow arm needs more of the time than the others.
+            let asked =
+                self.settings.rounds.map(|it| sizing::all_rounds_ns(under, &measured, window, it, time_ns / 2.0));
             // A claim that would take all the time leaves some to the others.
-            need(None).max(need(self.claimed_cpu(*condition)).min(time_ns * SHARE_OF_CPU))
+            let claimed = need(self.claimed_cpu(*condition)).min(time_ns * SHARE_OF_CPU);
+            need(None).max(claimed).max(asked.unwrap_or(0.0))
         };
         let needs: Vec<f64> = conditions.iter().map(need).collect();
         sizing::shares(time_ns, &needs)
