@@ -129,6 +129,8 @@ fn of_arm(run: &Run, compared: &[Compared], [answered, open]: [&[Answered]; 2], 
             losses.extend(loss(it, speedup, by_trial).filter(|_| can_lose));
         }
     }
+    // By how much it is slower there is not known: as bad as what is not known where there is an answer.
+    let mut unknown = 0;
     for it in open {
         let Some(cell) = cell_of(run, it, name) else { continue };
         let stand_in = map::stand_in(run, it.line, it.baseline, cell);
@@ -139,6 +141,7 @@ fn of_arm(run: &Run, compared: &[Compared], [answered, open]: [&[Answered]; 2], 
             _ => (slower.map(|it| it.median), false),
         };
         let speedup = speedup.filter(|it| it.is_finite() && *it > 0.0);
+        unknown += usize::from(by_trial && speedup.is_none());
         losses.extend(speedup.and_then(|speedup| loss(it, speedup, by_trial)));
     }
     // What was not decided, and can lose no more than is known elsewhere, is known enough.
@@ -146,7 +149,7 @@ fn of_arm(run: &Run, compared: &[Compared], [answered, open]: [&[Answered]; 2], 
     bounds.retain(|it| it.times <= worst);
     known += bounds.len();
     losses.extend(bounds.into_iter().filter(|it| it.times > 1.0 + MARGIN));
-    Some(choice(vec![name.to_string()], losses, known, answered.len()))
+    Some(choice(vec![name.to_string()], losses, known, answered.len() + unknown))
 }
 
 /// Over the baseline, at the size that the fastest arm was measured at: what passes of two sizes say is not to be divided.

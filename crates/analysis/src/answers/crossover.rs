@@ -80,6 +80,10 @@ fn along(axis: Axis, run: &Run, compared: &[Compared]) -> Vec<Crossover> {
         if axis == Axis::Ops && asked.ops.len() < LEAST_POINTS {
             continue;
         }
+        // What was not measured is no point.
+        if it.baseline.passes.is_empty() || it.arm.passes.is_empty() {
+            continue;
+        }
         let arms = [it.baseline.arm(), it.arm.arm()];
         let does = [it.baseline.own, it.arm.own].map(|own| axis.rest(own, compare));
         let key = Key { arms: arms.map(|arm| arm.name.as_str()), does, asked };

@@ -125,6 +125,26 @@ fn an_arm_that_is_too_slow_where_others_are_undecided_loses_that_much_by_its_tri
 }
 
 #[test]
+fn an_arm_that_was_too_slow_by_an_unknown_factor_is_not_the_one_to_take_in_doubt() {
+    let mut lab = mixed();
+    let before = lab.analyze().answer.choices;
+    let known = of_arms(&before, "native/mmap").clone();
+    assert_eq!(known.known, known.conditions, "{before:#?}");
+    // A trial of 50,000 cold reads says nothing of passes with many more.
+    let open = lab.condition(schema::Condition { ops: 600_000, ..random("1 KiB", State::Cold) });
+    let cell = lab.cell(open, "pread");
+    lab.measure(cell, 12, 1000.0, |_, _| {});
+    let undecided = lab.cell(open, "direct");
+    lab.measure(undecided, 12, 1000.0, |round, pass| pass.ns_per_op *= if round.is_multiple_of(2) { 1.2 } else { 0.9 });
+    let slow = lab.cell(open, "mmap");
+    lab.record.cells[slow].skipped = Some(too_slow());
+    let choices = lab.analyze().answer.choices;
+    let mapping = of_arms(&choices, "native/mmap");
+    assert_eq!((mapping.known, mapping.conditions), (known.known, known.conditions + 1), "{choices:#?}");
+    assert_ne!(choices[0].arms, ["native/mmap"], "what is not known may be worse");
+}
+
+#[test]
 fn what_was_measured_of_the_same_work_under_another_name_says_more_than_a_trial() {
     for (arms, lost) in [([("read", 1000.0), ("mmap", 500.0)], None), ([("mmap", 1000.0), ("read", 500.0)], Some(2))] {
         let mut lab = Lab::new();

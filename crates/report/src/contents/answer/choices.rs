@@ -60,11 +60,12 @@ impl Words<'_> {
         there.extend(self.marks(most));
         let there = format!(" ({})", there.join(", "));
         let places = match self.than_plain(choice) {
-            (plain, None) => format!("{plain}{there}"),
-            (plain, Some(place)) => format!("{there}{plain} ({place})"),
+            (plain, None) if plain.is_empty() => format!("{there}{elsewhere}"),
+            (plain, None) => format!(" and {plain}{there}{elsewhere}"),
+            (plain, Some(place)) => format!("{there}{elsewhere}; at most {plain} ({place})"),
         };
         let [times, fastest] = [times(most.times), self.names.short(&most.fastest).to_string()];
-        format!("{arms}{known}{least}: at worst {times} slower than {fastest}{places}{elsewhere}")
+        format!("{arms}{known}{least}: at worst {times} slower than {fastest}{places}")
     }
 
     /// What it loses against the plain way, which is another figure where a third arm is the fastest: the largest, with its
@@ -84,8 +85,11 @@ impl Words<'_> {
             return Default::default();
         }
         let is_elsewhere = choice.losses.first().is_none_or(|it| it.id != most.id);
-        let place = is_elsewhere.then(|| self.place(most.id).unwrap_or_default());
-        (format!(" and {} slower than {}", self::times(times), self.names.short(name)), place)
+        let place = is_elsewhere.then(|| {
+            let place = self.place(most.id).unwrap_or_default();
+            self.marks(most).into_iter().fold(place, |place, mark| format!("{place}, {mark}"))
+        });
+        (format!("{} slower than {}", self::times(times), self.names.short(name)), place)
     }
 
     /// What to know of how much an arm loses.
