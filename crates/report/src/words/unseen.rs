@@ -43,7 +43,7 @@ pub(super) fn unseen(why: &Unseen) -> String {
             return few_ticks([*cpu_ns; 2], *tick_ns, *threads);
         }
         Unseen::SeveralThreads => "while one thread waits, others may work",
-        Unseen::FewBeats => "no pass beside a beat was long enough for 100 deadlines",
+        Unseen::FewBeats => "there were fewer than 100 deadlines, of a quantile in each pass, of the stalled share in all together",
         Unseen::NoDiskCounters => "the disk's counters cannot be read",
     }
     .into()

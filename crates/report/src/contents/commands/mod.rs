@@ -356,7 +356,7 @@ impl Commands<'_> {
         // Commands that do other work have no user time in common.
         let bounds = schema::grouped(times.iter().map(|of| (self.names.short(&of.1.own_work_of), share(of))));
         let says = |(least, shares): &(&str, Vec<String>)| {
-            let which = if shares.len() > 1 { ", which has the least" } else { "" };
+            let which = if shares.len() > 1 { ", which may have the least" } else { "" };
             format!("up to {}: all but the user time of {least}{which}", shares.join(", "))
         };
         Some(format!("{}, as far as ticks show it", bounds.iter().map(says).collect::<Vec<String>>().join("; ")))
