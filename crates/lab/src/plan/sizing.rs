@@ -178,7 +178,7 @@ pub fn size(
     let by_share_ns = share_ns / 2.0 / f64::from(ROUNDS_MIN);
     // Rounds that were asked for by number are all there is: no time is kept for more of them.
     let of_asked = rounds.map(|it| longest_in_round_ns(trials, floor, share_ns / f64::from(it.max(1))));
-    let longest_ns = by_share_ns.max(SLOWER_MOST * of_baseline.unwrap_or(0.0)).max(of_asked.unwrap_or(0.0));
+    let longest_ns = of_asked.unwrap_or(by_share_ns).max(SLOWER_MOST * of_baseline.unwrap_or(0.0));
     let (fitting, slow): (Vec<&Trial>, Vec<&Trial>) =
         trials.iter().partition(|trial| trial.pass_ns(floor as f64) <= longest_ns.max(2.0 * trial.overhead_ns));
     let overhead_ns: f64 = fitting.iter().map(|trial| trial.overhead_ns).sum();
@@ -200,9 +200,8 @@ pub fn size(
             let blocks = floor.min(trial.most_ops);
             let needed = trial.pass_ns(blocks as f64);
             // The share grows with the budget, and what the baseline takes does not.
-            let by_share = needed / by_share_ns.max(1e6);
             let asked_ns = rounds.map(|it| f64::from(it) * with_shorter_ns(trials, floor, needed));
-            let budget = asked_ns.map_or(by_share, |it| by_share.min(it / share_ns.max(1e6)));
+            let budget = asked_ns.map_or(needed / by_share_ns.max(1e6), |it| it / share_ns.max(1e6));
             let skip = Skip::TooSlow {
                 ns_per_block: trial.ns_per_op(),
                 blocks,
