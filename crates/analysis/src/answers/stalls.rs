@@ -71,11 +71,11 @@ fn finding(record: &Record, id: ConditionId, runtime: &str, mut measured: Vec<&B
         |it: &BeatFinding| arms.first().is_none_or(|first| arm(it).meanwhile() != arm(first).meanwhile());
     let instead = others().min_by_key(|it| (arm(it).maps(), is_elsewhere(it))).or_else(much_shorter);
     let shown = |it: &BeatFinding| StallArm { cell: it.id.cell, name: it.name.clone(), late: it.late };
-    let is_nobody = matches!(says, StallSays::Nobody | StallSays::NobodyInMemory);
+    let has_none = matches!(says, StallSays::Unknown | StallSays::Nobody | StallSays::NobodyInMemory);
     StallFinding {
         id,
         runtime: runtime.into(),
-        instead: instead.filter(|_| !arms.is_empty() && !is_nobody).map(shown),
+        instead: instead.filter(|_| !has_none).map(shown),
         arms: arms.into_iter().map(shown).collect(),
         says,
     }

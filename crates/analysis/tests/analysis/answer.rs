@@ -55,16 +55,21 @@ fn what_is_undecided_and_can_lose_no_more_than_is_known_elsewhere_is_no_gap() {
     assert!(bounds.len() == 1 && bounds[0].times > 2.0 && bounds[0].times < mapping.losses[0].times, "{bounds:#?}");
 }
 
+/// A baseline, and an arm of which its rounds decide nothing.
+fn measure_undecided(lab: &mut Lab, condition: usize) {
+    let baseline = lab.cell(condition, "pread");
+    lab.measure(baseline, 12, 1000.0, |_, _| {});
+    let undecided = lab.cell(condition, "direct");
+    lab.measure(undecided, 12, 1000.0, |round, pass| pass.ns_per_op *= if round.is_multiple_of(2) { 1.2 } else { 0.9 });
+}
+
 #[test]
 fn an_arm_that_is_proved_slower_where_others_are_undecided_loses_that_much() {
     let mut lab = mixed();
     let open = lab.condition(random("1 KiB", State::Cold));
-    for (arm, ns) in [("pread", 1000.0), ("mmap", 64_000.0)] {
-        let cell = lab.cell(open, arm);
-        lab.measure(cell, 12, ns, |_, _| {});
-    }
-    let undecided = lab.cell(open, "direct");
-    lab.measure(undecided, 12, 1000.0, |round, pass| pass.ns_per_op *= if round.is_multiple_of(2) { 1.2 } else { 0.9 });
+    measure_undecided(&mut lab, open);
+    let slower = lab.cell(open, "mmap");
+    lab.measure(slower, 12, 64_000.0, |_, _| {});
     let findings = lab.analyze();
     let line = findings.map.iter().find(|it| it.id.condition_index == open).unwrap();
     assert_eq!(line.verdict, Verdict::Undecided, "{line:#?}");
@@ -109,10 +114,7 @@ fn too_slow() -> Skip {
 fn an_arm_that_is_too_slow_where_others_are_undecided_loses_that_much_by_its_trial() {
     let mut lab = mixed();
     let open = lab.condition(random("1 KiB", State::Cached));
-    let cell = lab.cell(open, "pread");
-    lab.measure(cell, 12, 1000.0, |_, _| {});
-    let undecided = lab.cell(open, "direct");
-    lab.measure(undecided, 12, 1000.0, |round, pass| pass.ns_per_op *= if round.is_multiple_of(2) { 1.2 } else { 0.9 });
+    measure_undecided(&mut lab, open);
     let slow = lab.cell(open, "mmap");
     lab.record.cells[slow].skipped = Some(too_slow());
     let findings = lab.analyze();
@@ -132,10 +134,7 @@ fn an_arm_that_was_too_slow_by_an_unknown_factor_is_not_the_one_to_take_in_doubt
     assert_eq!(known.known, known.conditions, "{before:#?}");
     // A trial of 50,000 cold reads says nothing of passes with many more.
     let open = lab.condition(schema::Condition { ops: 600_000, ..random("1 KiB", State::Cold) });
-    let cell = lab.cell(open, "pread");
-    lab.measure(cell, 12, 1000.0, |_, _| {});
-    let undecided = lab.cell(open, "direct");
-    lab.measure(undecided, 12, 1000.0, |round, pass| pass.ns_per_op *= if round.is_multiple_of(2) { 1.2 } else { 0.9 });
+    measure_undecided(&mut lab, open);
     let slow = lab.cell(open, "mmap");
     lab.record.cells[slow].skipped = Some(too_slow());
     let choices = lab.analyze().answer.choices;

@@ -819,7 +819,7 @@ fn a_position_that_another_thread_may_have_moved_meanwhile_is_not_known() {
     let looked_up = |position: u64, is_moving: bool| Some(Opened { position, is_moving, ..both.clone() });
     model.call_with(10, "read", &[3, 0, 100], 100, looked_up(200, true));
     model.call_with(10, "read", &[3, 0, 100], 100, looked_up(300, false));
-    // The same of one that nobody saw being opened.
+    // The same of a descriptor whose opening was not seen.
     model.call_with(10, "read", &[5, 0, 100], 100, looked_up(200, true));
     assert_eq!(offsets(&model), [None, Some(200), None]);
 }
