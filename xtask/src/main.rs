@@ -32,7 +32,9 @@ fn main() -> ExitCode {
                 "       cargo xtask bench studies [STUDY|FILE.json…]  studies, or what `reproduce --json=FILE` wrote, against \
                  programs of their own, written to stdout"
             );
-            eprintln!("       cargo xtask bench loops   only its cells against the bare loop, written to stdout");
+            eprintln!(
+                "       cargo xtask bench loops [WORD…]  only its cells against the bare loop, or those with the words, written to stdout"
+            );
             eprintln!(
                 "       cargo xtask miri    the tests that can run under Miri, which needs a nightly toolchain with it"
             );

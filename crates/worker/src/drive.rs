@@ -28,14 +28,14 @@
 
 use std::io;
 
-use schema::{Consume, Span};
+use schema::Consume;
 
 use crate::{
     access::Access,
     at_work::AtWork,
     buffer::Buffer,
     consume::{Consumer, CopyOut, DecodeLines, Lines, PartOfBlock, Sum, SumBytes, Touch},
-    source::{Pattern, Source, Spans, with_source},
+    source::{List, Pattern, Source, Spans, with_source},
 };
 
 /// What one thread did.
@@ -75,12 +75,11 @@ pub(crate) fn pass<A: Access>(
 /// that has a loop for that.
 pub(crate) fn replay<A: Access>(
     access: &mut A,
-    spans: &[Span],
+    spans: List<'_>,
     pattern: &Pattern,
     consume: Consume,
     destination: &mut Buffer,
 ) -> io::Result<Count> {
-    let spans = spans.iter().copied();
     match (pattern.work_ps_per_byte, consume) {
         (0, _) => with_spans(access, spans, pattern.consumed_percent, consume, destination),
         (work, Consume::Touch) => drive(access, spans, || AtWork::new(work, Touch::default())),
@@ -152,7 +151,7 @@ mod tests {
     };
 
     use schema::{
-        Arm, Workload,
+        Arm, Span, Workload,
         protocol::{Hold, Job},
         runtime::NATIVE,
     };

@@ -131,7 +131,7 @@ impl Task {
         several.files.iter().try_for_each(|it| it.check())?;
         let first = several.first();
         let (path, file_bytes) = (first.path.clone(), first.range.bytes);
-        let longest = several.accesses.list.iter().map(|it| it.bytes).max().unwrap_or(1);
+        let longest = several.accesses.list().iter().map(|it| it.bytes).max().unwrap_or(1);
         let work_ps_per_byte = several.accesses.work_ps_per_byte(job.own_work_ns);
         let plain = Pattern::new(&job, Accesses::default());
         let pattern = Pattern { range: first.range, block: longest, work_ps_per_byte, ..plain };

@@ -31,8 +31,9 @@ struct Row {
     replayed: Option<(TraceOf, String)>,
 }
 
-/// The section of `docs/BENCHMARKS.md`: in each round one pass of the bare loop and one of a worker, in turn first.
-pub(crate) fn table(tool: &Path, bare: &Path, folder: &Path, file: &Path) -> Result<String> {
+/// The section of `docs/BENCHMARKS.md`: in each round one pass of the bare loop and one of a worker, in turn first. Of rows that
+/// have all of `words` in their first columns, if there are some.
+pub(crate) fn table(tool: &Path, bare: &Path, folder: &Path, file: &Path, words: &[String]) -> Result<String> {
     let fio = fio();
     let mut table = format!(
         "## A cell against a bare loop\n\n\
@@ -46,6 +47,10 @@ pub(crate) fn table(tool: &Path, bare: &Path, folder: &Path, file: &Path) -> Res
     );
     for row in rows(folder)? {
         let Row { method, block, ops, consume, .. } = row;
+        let named = format!("{method}{} | {consume}", if row.replayed.is_some() { ", replay" } else { "" });
+        if !words.iter().all(|it| named.contains(it.as_str())) {
+            continue;
+        }
         let (mut of_bare, mut of_tool, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..ROUNDS {
             let (first, second) = match round % 2 {
@@ -63,8 +68,7 @@ pub(crate) fn table(tool: &Path, bare: &Path, folder: &Path, file: &Path) -> Res
         let ratio = analysis::stats::median_of_positive(ratios).context("too few rounds")?;
         write!(
             table,
-            "| {method}{} | {consume} | {} | {:.1} | {:.1} | {:.3} | {:.3} to {:.3} |",
-            if row.replayed.is_some() { ", replay" } else { "" },
+            "| {named} | {} | {:.1} | {:.1} | {:.3} | {:.3} to {:.3} |",
             Bytes(block),
             median(&mut of_bare),
             median(&mut of_tool),

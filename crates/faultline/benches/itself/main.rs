@@ -49,7 +49,11 @@ fn main() -> Result<()> {
     std::fs::write(&file, noise(FILE_BYTES))?;
 
     match std::env::args().skip(1).find(|it| !it.starts_with('-')).as_deref() {
-        Some("loops") => return loops::table(&tool, &bare, folder.path(), &file).map(|table| print!("{table}")),
+        Some("loops") => {
+            let words = std::env::args().skip_while(|it| it != "loops").skip(1);
+            let words: Vec<String> = words.filter(|it| !it.starts_with('-')).collect();
+            return loops::table(&tool, &bare, folder.path(), &file, &words).map(|table| print!("{table}"));
+        }
         Some("observe") => return observe::table(&tool, &reader, &file).map(|table| print!("{table}")),
         Some("truth") => {
             // In MiB; whole files are read, so large ones take minutes.
@@ -82,7 +86,7 @@ fn main() -> Result<()> {
     );
     let survey = |seed: u64| document(&tool, folder.path(), &[&"run", &file.display(), &"--seed", &seed]);
     eprintln!("1/6  cells against the bare loop");
-    let loops = loops::table(&tool, &bare, folder.path(), &file)?;
+    let loops = loops::table(&tool, &bare, folder.path(), &file, &[])?;
     eprintln!("2/6  passes with and without probes");
     let probes = probes::table(&tool, &file)?;
     eprintln!("3/6  programs that are watched");

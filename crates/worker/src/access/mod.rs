@@ -15,6 +15,8 @@ use crate::{
     task::{Fault, Place, Task, at},
 };
 
+pub(crate) use crate::source::out_of_range;
+
 pub(crate) mod advised;
 pub(crate) mod buffered;
 pub(crate) mod positional;
@@ -113,9 +115,4 @@ pub(crate) fn fill(
 #[cold]
 pub(crate) fn became_shorter() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the file was truncated after the pass was prepared")
-}
-
-#[cold]
-pub(crate) fn out_of_range() -> io::Error {
-    io::Error::other("a span outside of the prepared range: a bug in faultline")
 }

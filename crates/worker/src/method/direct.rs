@@ -103,13 +103,13 @@ fn fits(task: &Task, align: u64) -> Result<(), String> {
     let range = pattern.range;
     let is_aligned =
         |it: &Span| it.offset.is_multiple_of(align) && (it.bytes.is_multiple_of(align) || it.end() == task.file_bytes);
-    if let Some(Span { offset, bytes }) = pattern.accesses.list.iter().find(|it| !is_aligned(it)) {
+    if let Some(Span { offset, bytes }) = pattern.accesses.list().iter().find(|it| !is_aligned(it)) {
         return Err(format!(
             "O_DIRECT here reads multiples of {align} bytes at multiples of {align} bytes, and the trace has {bytes} bytes \
              at {offset}"
         ));
     }
-    if !pattern.accesses.list.is_empty() {
+    if !pattern.accesses.list().is_empty() {
         return Ok(());
     }
     if !range.offset.is_multiple_of(align) {

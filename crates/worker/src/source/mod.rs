@@ -9,19 +9,67 @@ mod random;
 mod replay;
 mod scan;
 
+use std::io;
+
 use schema::{Span, Workload, protocol::Job};
 
 pub(crate) use prng::SplitMix64;
 pub(crate) use random::Random;
-pub(crate) use replay::{Accesses, Replay, Several, SeveralFile, accesses, several};
+pub(crate) use replay::{Accesses, List, Replay, Several, SeveralFile, accesses, several};
 pub(crate) use scan::Scan;
 
+/// A part of a file that lies in memory from `base` on.
+#[derive(Clone, Copy)]
+pub(crate) struct InMemory<'a> {
+    pub bytes: &'a [u8],
+    pub base: u64,
+}
+
+impl<'a> InMemory<'a> {
+    /// # Errors
+    /// It is not all of it there.
+    #[inline(always)]
+    pub(crate) fn part(self, span: Span) -> io::Result<&'a [u8]> {
+        // Before the memory is beyond its end, too.
+        let (start, length) = (span.offset.wrapping_sub(self.base) as usize, span.bytes as usize);
+        let all = self.bytes.len();
+        // Asked this way round the bound is the same for every block of a pass, and one comparison is left in the loop.
+        if length > all || start > all - length {
+            return Err(out_of_range());
+        }
+        // SAFETY: start + length is at most the length of the memory.
+        Ok(unsafe { self.bytes.get_unchecked(start..start + length) })
+    }
+}
+
+#[cold]
+pub(crate) fn out_of_range() -> io::Error {
+    io::Error::other("a span outside of the prepared range: a bug in faultline")
+}
+
 /// Accesses in their order.
-pub(crate) trait Spans: Iterator<Item = Span> {
+pub(crate) trait Spans: Iterator<Item = Span> + Sized {
     /// As many of the next ones as lie side by side and are equally long: where they lie together, and how many bytes each has.
     #[inline(always)]
     fn stretch(&mut self) -> Option<(Span, u64)> {
         self.next().map(|span| (span, span.bytes))
+    }
+
+    /// The bytes of each. A program that scans a mapping does not hold each block against its end: the check took 4.2 ns for
+    /// copies of 64 bytes where 3.8 do.
+    #[inline(always)]
+    fn each_in(mut self, memory: InMemory<'_>, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+        while let Some((stretch, bytes)) = self.stretch() {
+            let lent = memory.part(stretch)?;
+            // Known when this is compiled where accesses come one by one: without a division, which takes as long as some of
+            // them.
+            if stretch.bytes == bytes {
+                each(lent);
+            } else {
+                lent.chunks_exact(bytes.max(1) as usize).for_each(&mut each);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -127,7 +175,7 @@ impl Pattern {
     /// What populates its range would take as long as in the pass itself.
     pub(crate) fn shortened(&self, ops: u64) -> Pattern {
         let ops = self.ops.min(ops);
-        if let Some(&first) = self.accesses.list.first() {
+        if let Some(&first) = self.accesses.list().first() {
             // Others may lie far apart; so it is one of them, again and again.
             let accesses = Accesses::again(first, ops as usize, self.threads);
             return Pattern { ops, range: first, accesses, work_ps_per_byte: 0, ..self.clone() };
