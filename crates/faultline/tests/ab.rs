@@ -7,7 +7,7 @@ use schema::{
     command::Spec,
     findings::{Status, Verdict},
     protocol::{Hold, Job, Permit, Reply, Request},
-    record::{Outcome, Sample},
+    record::{Outcome, Reading, Sample},
 };
 
 use crate::support::{Output, Running, Sandbox, children, failure, limit};
@@ -143,6 +143,24 @@ fn a_command_that_leaves_processes_behind_is_refused_and_they_are_named_and_ende
     // One that keeps the pipe of its output full is no reason to wait either.
     unavailable("setsid yes 3126 & true", &[], &["left processes behind"]);
     assert!(!anybody_runs("3126"));
+}
+
+#[test]
+fn what_is_written_just_after_the_command_has_ended_is_its_output_too() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 4096);
+    // It writes once its parent has been waited for.
+    let late = "(while kill -0 $$ 2> /dev/null; do :; done; echo late) &";
+    let document = ab(&sandbox, &file, [late, late], &[]).document();
+    let mut seen = 0;
+    for sample in &document.record.samples {
+        // On a busy machine the process may still run when its time is over, and then the execution has failed.
+        if let Outcome::Ok { .. } = &sample.outcome {
+            assert_eq!(sample.readings["output_bytes"], Reading::Value(5.0));
+            seen += 1;
+        }
+    }
+    println!("{seen} of {} executions", document.record.samples.len());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::{
     collections::BTreeMap,
     hash::Hasher,
     io::{self, Read},
-    os::{fd::AsFd, unix::process::ExitStatusExt},
+    os::unix::process::ExitStatusExt,
     process::{Child, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     thread,
@@ -21,7 +21,6 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    pipe::fcntl_getpipe_size,
     process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal},
 };
 use schema::{
@@ -46,6 +45,11 @@ use crate::{
 
 /// How long processes that end together with the command may take.
 const GRACE: Duration = Duration::from_millis(60);
+
+/// Of a command that ended then.
+fn rest_of_grace(ended: Instant) -> Duration {
+    GRACE.saturating_sub(ended.elapsed())
+}
 
 /// How much of standard error is kept for the reason of a failure.
 const TAIL_BYTES: usize = 400;
@@ -80,7 +84,11 @@ impl Execution {
 
     /// Everything that was started and has not ended by itself; the names.
     fn end_all(&self) -> Vec<String> {
-        let left = end_children(GRACE);
+        self.end_all_within(GRACE)
+    }
+
+    fn end_all_within(&self, grace: Duration) -> Vec<String> {
+        let left = end_children(grace);
         self.guard.iter().for_each(Guarded::all_ended);
         left
     }
@@ -129,7 +137,7 @@ impl Session for Execution {
         let started = Instant::now();
         let mut tree = ProcessTree::of(Pid::from_child(&child));
         let ended = self.attend(&mut child, &mut tree);
-        let left = self.end_all();
+        let left = self.end_all_within(ended.as_ref().map_or(GRACE, |it| rest_of_grace(it.when)));
         let usage = usage::between(&before.0, &usage::of_children());
         let mut seen = tree.readings();
         if let Ok(ended) = &ended {
@@ -234,24 +242,19 @@ impl Execution {
         let mut output = Output::new();
         let mut words = Vec::new();
         let mut open = [true, true];
-        // Each pipe may hold so much when the command ends; who is left behind may write more without an end.
-        let mut rest = Vec::new();
-        for pipe in [stdout.as_fd(), stderr.as_fd()] {
-            rest.push(fcntl_getpipe_size(pipe).map_err(at("the size of a pipe"))?);
-        }
         let mut chunk = vec![0; 64 << 10];
         let began = Instant::now();
         let mut ended = None;
         loop {
             let left = match ended {
-                // What was written before the end is in the pipes; who still holds them is ended later.
-                Some(_) => Duration::ZERO,
+                // Its processes may still write; who holds the pipes for longer is ended.
+                Some((when, _)) => rest_of_grace(when),
                 None => limit.saturating_sub(began.elapsed()),
             };
             if left.is_zero() && ended.is_none() {
                 return Err(too_long(limit.as_secs(), abandoned(child)));
             }
-            let left = left.min(tree.due_in());
+            let left = if ended.is_none() { left.min(tree.due_in()) } else { left };
             let mut waiting = vec![(3, leash.fd())];
             if ended.is_none() {
                 waiting.push((2, PollFd::new(&process, PollFlags::IN)));
@@ -282,22 +285,18 @@ impl Execution {
             if ended.is_none() {
                 tree.look();
             }
-            let mut may_read = |pipe: usize, read: usize| {
-                rest[pipe] -= if ended.is_some() { read.min(rest[pipe]) } else { 0 };
-                read > 0 && rest[pipe] > 0
-            };
             if ready.contains(&0) {
                 let read = stdout.read(&mut chunk).map_err(at("reading its output"))?;
                 output.add(&chunk[..read]);
-                open[0] = may_read(0, read);
+                open[0] = read > 0;
             }
             if ready.contains(&1) {
                 let read = stderr.read(&mut chunk).map_err(at("reading its errors"))?;
                 words.extend_from_slice(&chunk[..read.min(TAIL_BYTES.saturating_sub(words.len()))]);
-                open[1] = may_read(1, read);
+                open[1] = read > 0;
             }
             if let Some((when, status)) = ended
-                && (ready.is_empty() || open == [false, false])
+                && (open == [false, false] || rest_of_grace(when).is_zero())
             {
                 return Ok(Ended { status, when, output, stderr: words });
             }

@@ -67,12 +67,12 @@ pub(crate) fn all(run: &Run) -> Vec<CommandFinding> {
         // What did other work bounds nothing.
         let comparable = |it: &&Cell| std::ptr::eq(*it, of) || compare(run, of, it).verdict != Verdict::NotComparable;
         let rivals = cells().filter(|it| it.entry.condition == of.entry.condition).filter(comparable);
-        // All of what few ticks divide may be reading.
+        // All of what few ticks divide may be reading, and so may all of a command whose times are not known.
         let own = |it: &Cell| match it.why_undivided() {
-            Some(_) => Some(0.0),
-            None => Some(spent(run, it)?.own_ns() / it.passes.len() as f64),
+            Some(_) => 0.0,
+            None => spent(run, it).map_or(0.0, |of| of.own_ns() / it.passes.len() as f64),
         };
-        let own = rivals.filter_map(|it| Some((own(it)?, it.arm().name.clone())));
+        let own = rivals.map(|it| (own(it), it.arm().name.clone()));
         own.min_by(|a, b| a.0.total_cmp(&b.0))
     };
     cells().map(|cell| finding(run, cell, least(cell))).collect()

@@ -171,6 +171,17 @@ fn the_user_time_of_executions_too_short_for_ticks_bounds_nothing() {
 }
 
 #[test]
+fn a_command_whose_user_time_is_not_known_leaves_no_bound_for_the_other() {
+    let unknown = |pass: &mut Pass| {
+        let why = Reading::unavailable("its children were not waited for");
+        pass.readings.insert("user_ns".to_string(), why);
+    };
+    let times = commands([&same, &unknown]).analyze().commands.into_iter().map(|it| it.time).collect::<Vec<_>>();
+    let [Reading::Value(known), Reading::Unavailable { .. }] = &times[..] else { panic!("{times:?}") };
+    assert_eq!(known.reading_at_most, 1.0);
+}
+
+#[test]
 fn user_time_is_as_coarse_as_the_ticks_of_the_machine() {
     let bound = |tick_ns: u64| {
         let mut lab = commands([&same, &same]);
