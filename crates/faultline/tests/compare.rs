@@ -133,6 +133,13 @@ fn a_run_against_itself_is_refused_and_a_gate_on_it_does_not_pass() {
     assert_eq!(sandbox.run(&["compare", &first, &first, "--fail-if", "mmap slower 10%"]).code(), Some(2));
     // That is compared, and decides nothing.
     assert_eq!(sandbox.run(&["compare", &first, &first, "--anyway"]).code(), Some(3));
+    let gate = ["--anyway", "--fail-if", "mmap slower 10%"];
+    assert_eq!(sandbox.run(&[&["compare", &first, &first], &gate[..]].concat()).code(), Some(2));
+    let mut other: Record = serde_json::from_str(SAVED).unwrap();
+    other.id.push_str("-other");
+    let other = sandbox.write("other.json", serde_json::to_string(&other).unwrap());
+    let both = format!("{first},{other}");
+    assert_eq!(sandbox.run(&[&["compare", &both, &first], &gate[..]].concat()).code(), Some(2), "on both sides");
 }
 
 #[test]

@@ -4,7 +4,11 @@ use std::path::Path;
 
 use analysis::{Analyzed, stats::LEAST_RUNS};
 use anyhow::{Context, Result};
-use schema::{Findings, Record, SCHEMA_VERSION, across::Across, gate::Gate};
+use schema::{
+    Findings, Record, SCHEMA_VERSION,
+    across::{Across, NotComparable},
+    gate::Gate,
+};
 
 use crate::{
     cli::CompareArgs,
@@ -43,9 +47,17 @@ pub fn run(args: &CompareArgs) -> Result<Exit> {
     let across = Across { schema_version: SCHEMA_VERSION, versus, gates: gates.into_iter().flatten().collect() };
     // A gate has an answer of its own for runs that share no measured cell: what it is about is missing.
     let refused = across.versus.iter().filter(|it| across.gates.is_empty() || !it.cells.is_empty());
-    let refused = refused.flat_map(|it| it.not_comparable.iter().map(report::words::not_comparable));
+    let (with_itself, refused): (Vec<&NotComparable>, Vec<_>) =
+        refused.flat_map(|it| &it.not_comparable).partition(|it| matches!(it, NotComparable::OneRun { .. }));
     let together: Vec<&Vec<Analyzed>> = others.iter().filter(|it| is_together(it)).collect();
-    let refused: Vec<String> = refused.chain(of_two_subjects(first, &together)).collect();
+    let with_itself = with_itself.into_iter().map(report::words::not_comparable).chain(on_both_sides(first, &together));
+    let with_itself: Vec<String> = with_itself.collect();
+    // A threshold that a run keeps against itself says nothing, so no option passes it.
+    if !across.gates.is_empty() && !with_itself.is_empty() {
+        return Err(UsageError(format!("--fail-if is about different runs, and {}", with_itself.join("; "))).into());
+    }
+    let refused = refused.into_iter().map(report::words::not_comparable).chain(of_two_subjects(first, &together));
+    let refused: Vec<String> = with_itself.into_iter().chain(refused).collect();
     if !args.anyway && !refused.is_empty() {
         return Err(UsageError(format!(
             "these runs are not comparable: {}; use --anyway to compare them",
@@ -86,22 +98,21 @@ fn is_answered(across: &Across) -> bool {
     cells.any(|it| !across.gates.is_empty() || it.verdict.is_decided())
 }
 
-/// Runs that are judged together are of one subject, and each is on one side. Those of the other sides stand beside one of the
-/// first side already, and those of the first side stand beside each other here.
+/// Runs that are judged together are of one subject. Those of the other sides stand beside one of the first side already, and
+/// those of the first side stand beside each other here.
 fn of_two_subjects(first: &[Analyzed], together: &[&Vec<Analyzed>]) -> Vec<String> {
     if together.is_empty() {
         return Vec::new();
     }
     let within = first[1..].iter().map(|it| analysis::across(first[0], *it)).filter(|it| !it.cells.is_empty());
-    let on_both = |(record, _): &Analyzed| {
-        let again = together.iter().flat_map(|it| it.iter()).any(|(other, _)| other.id == record.id);
-        again.then(|| format!("both sides have the run {}", record.id))
-    };
-    within
-        .flat_map(|it| it.not_comparable)
-        .map(|it| report::words::not_comparable(&it))
-        .chain(first.iter().filter_map(on_both))
-        .collect()
+    within.flat_map(|it| it.not_comparable).map(|it| report::words::not_comparable(&it)).collect()
+}
+
+/// Of runs that are judged together, each is on one side.
+fn on_both_sides(first: &[Analyzed], together: &[&Vec<Analyzed>]) -> Vec<String> {
+    let is_again = |id: &str| together.iter().flat_map(|it| it.iter()).any(|(other, _)| other.id == id);
+    let ids = first.iter().map(|(record, _)| record.id.as_str()).filter(|it| is_again(it));
+    ids.map(|it| format!("both sides have the run {it}")).collect()
 }
 
 /// The runs of one side: one, or several with commas between them. No run counts twice, as a copy of it from before it ended
