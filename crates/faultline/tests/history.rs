@@ -200,6 +200,7 @@ fn an_imported_record_is_found_by_its_id_and_answers_for_its_own_machine_alone()
     let file = stranger(&sandbox, id, |it| made_on(it, "field", THEIRS));
     sandbox.run(&["import", &file]).expect(0).shows(&[id, "imported"]);
     sandbox.run(&["import", &file]).expect(0).shows(&[id, "already in the data folder"]);
+    sandbox.run(&["list", "runs"]).expect(0).shows(&[id]);
     assert!(sandbox.data().join(format!("imported/{id}.json")).is_file());
     sandbox.run(&["report", id]).expect(0);
     let ids = |more: &[&str]| history(&sandbox, more).runs.into_iter().map(|it| it.id).collect::<Vec<_>>();

@@ -290,23 +290,24 @@ pub(crate) fn table(versus: &RunComparison) -> Table {
 
 pub(crate) fn counted(versus: &RunComparison) -> String {
     let of = |verdict: Verdict| versus.cells.iter().filter(|it| it.verdict == verdict).count();
+    let has = |of_commands: bool| versus.cells.iter().any(|it| it.condition.is_of_commands() == of_commands);
+    let per = match (has(true), has(false)) {
+        (true, true) => "execution of a command, or per block or access",
+        (true, false) => "execution",
+        (false, _) => "block",
+    };
     format!(
-        "{} shared cells: {} same, {} faster, {} slower, {} undecided. Only in the first: {}, only in the second: {}. \
-         Time per {}, 95 % intervals; the runs were not interleaved, so drift between them counts as difference.",
+        "{} shared cell{}: {} same, {} faster, {} slower, {} undecided. Only in the first: {}, only in the second: {}. \
+         Time per {per}, 95 % intervals; the runs were not interleaved, so drift between them counts as difference.",
         versus.cells.len(),
+        plural(versus.cells.len()),
         of(Verdict::Same),
         of(Verdict::Faster),
         of(Verdict::Slower),
         of(Verdict::Undecided),
         versus.only_first,
-        versus.only_second,
-        if is_of_commands(versus) { "execution" } else { "block" }
+        versus.only_second
     )
-}
-
-/// Without shared cells, nothing of the two runs is known to be of commands.
-fn is_of_commands(versus: &RunComparison) -> bool {
-    !versus.cells.is_empty() && versus.cells.iter().all(|it| it.condition.is_of_commands())
 }
 
 /// So many cells are named of which the passes were of very different sizes.

@@ -222,7 +222,7 @@ fn every_arm(out: &mut String, record: &Record, findings: &Findings) {
     if sections.is_empty() {
         return;
     }
-    push(out, format_args!("\n<details><summary>Every arm</summary>\n\n{}\n", escape(details::legend(record))));
+    push(out, format_args!("\n<details><summary>Every arm</summary>\n\n{}\n", escape(&details::legend(record))));
     for section in &sections {
         push(out, format_args!("\n**{}** ({})\n\n", escape(&section.title), escape(&section.about)));
         if let Some(says) = &section.says {

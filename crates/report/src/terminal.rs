@@ -148,7 +148,7 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
     if !sections.is_empty() {
         page.blank();
         page.paragraph(0, Paint::Heading, "Details");
-        page.paragraph(0, Paint::Quiet, details::legend(record));
+        page.paragraph(0, Paint::Quiet, &details::legend(record));
     }
     for section in sections {
         page.blank();
@@ -211,7 +211,7 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
     }
     if let Ok(facts) = costs::facts(record, findings) {
         page.blank();
-        page.paragraph(0, Paint::Heading, "Unit costs");
+        page.paragraph(0, Paint::Heading, costs::UNIT_COSTS);
         let columns = facts.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
         for (label, value) in facts {
             page.item(2, columns, &label, Paint::Quiet, &value);

@@ -46,7 +46,7 @@ pub fn run(args: &ListArgs) -> Result<Exit> {
         Listed::Experiments => built_in(schema::builtin::EXPERIMENTS).for_each(|it| line(&it.name, &it.title)),
         Listed::Studies => built_in(schema::builtin::STUDIES).for_each(|it| line(&it.name, &it.title)),
         Listed::Runs => {
-            for (id, path) in history::Store::open(None)?.list()? {
+            for (id, path, _) in history::Store::open(None)?.list_all()? {
                 line(&id, &path.display().to_string());
             }
         }

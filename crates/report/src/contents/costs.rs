@@ -133,6 +133,8 @@ pub(crate) fn held_out(record: &Record, findings: &Findings) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { columns, rows })
 }
 
+pub(crate) const UNIT_COSTS: &str = "Unit costs";
+
 /// The unit costs, as a list of names and values; or the one reason why there are none.
 pub(crate) fn facts(record: &Record, findings: &Findings) -> Result<Vec<(String, String)>, String> {
     let costs = findings.costs.as_ref().map(|it| &it.unit_costs);

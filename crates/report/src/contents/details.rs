@@ -74,22 +74,19 @@ const fn probe(
     Probe { title, reading, show, only_if_any: false }
 }
 
-/// How to read the tables, once.
-pub(crate) fn legend(record: &Record) -> &'static str {
-    match record.conditions.iter().any(Condition::is_of_commands) {
-        false => {
-            "Per op: one block, with its share of open and close. Intervals are 95 %. A speedup above 1 means faster \
-             than the baseline; job: by passes at the size of the job, and not by those of the row; unconfirmed: passes \
-             at the size of the job decide nothing. A percentage after the throughput is the share of the device's \
-             ceiling or of its throttle. CPU times are means; the columns after them are medians per pass."
-        }
-        true => {
-            "Per execution, with every process that it started. Intervals are 95 %. A speedup above 1 means faster \
-             than the baseline. CPU times are means; the columns after them are medians. Peaks of memory are the \
-             largest of samples taken every few milliseconds, summed over processes: anonymous memory, and mapped \
-             pages of files. The kernel's fault counters do not separate faults on files; only tracepoints do."
-        }
-    }
+/// How to read the tables, once. A run of `advise` has commands and replays.
+pub(crate) fn legend(record: &Record) -> String {
+    let has = |of_commands: bool| record.conditions.iter().any(|it| it.is_of_commands() == of_commands);
+    let of_blocks = "Per op: one block, or one access of a replay, with its share of open and close. Job: by passes at the \
+                     size of the job, and not by those of the row; unconfirmed: passes at the size of the job decide \
+                     nothing. A percentage after the throughput is the share of the device's ceiling or of its throttle.";
+    let of_commands = "Per execution of a command, with every process that it started. Peaks of memory are the largest of \
+                       samples taken every few milliseconds, summed over processes: anonymous memory, and mapped pages of \
+                       files. The kernel's fault counters do not separate faults on files; only tracepoints do.";
+    let of_all = "Intervals are 95 %. A speedup above 1 means faster than the baseline. CPU times are means; the columns \
+                  after them are medians.";
+    let of = [has(false).then_some(of_blocks), has(true).then_some(of_commands), Some(of_all)];
+    of.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// Why a probe's column has no value: in words, but for the numbers of a reason that each cell has others of.

@@ -15,7 +15,7 @@ use crate::layout::{
     number,
     paint::Paint,
     table::{Cell, Column, Table},
-    words::capital,
+    words::{capital, counted},
 };
 
 pub(crate) const TITLE: &str = "Fills";
@@ -100,7 +100,7 @@ pub(crate) fn refills<'a>(record: &Record, findings: &'a Findings) -> impl Itera
         };
         Some(number::plain(&format!(
             "{}: to evict {file} and read it into the page cache again (fill {fill}) takes {}. Then the fastest read takes \
-             {}, by {}, instead of {} {}, by {}: it pays for itself after {} passes of {} reads{mapping}",
+             {}, by {}, instead of {} {}, by {}: it pays for itself after {} of {} reads{mapping}",
             without(&labels.label(id.condition_index), &said(it.fill)),
             number::duration_glued(*elapsed_ns as f64),
             number::duration_glued(*then_ns_per_op),
@@ -108,7 +108,7 @@ pub(crate) fn refills<'a>(record: &Record, findings: &'a Findings) -> impl Itera
             now(it.fill),
             number::duration_glued(*now_ns_per_op),
             short(now_arm),
-            number::count(passes.ceil()),
+            counted(passes.ceil() as usize, "pass", "passes"),
             number::count(condition.ops as f64),
         )))
     };

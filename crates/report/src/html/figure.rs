@@ -133,6 +133,8 @@ pub(super) enum Colour {
     Grey,
     Brown,
     Red,
+    /// That of the text; no arm has it.
+    Ink,
 }
 
 impl Colour {
@@ -162,6 +164,7 @@ impl Colour {
             Colour::Grey => "grey",
             Colour::Brown => "brown",
             Colour::Red => "red",
+            Colour::Ink => "ink",
         }
     }
 }

@@ -238,7 +238,7 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
     html! {
         section id="arms" {
             h2 { "Every arm" }
-            p.about { (described(details::legend(record))) }
+            p.about { (described(&details::legend(record))) }
             @for section in &sections { details {
                 summary { b { (described(&section.title)) } " (" (described(&section.about)) ")" }
                 @if let Some(says) = &section.says { p { (described(says)) } }
@@ -268,6 +268,10 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
                 p.about { (costs::ABOUT_HELD_OUT) }
                 (table(&cells))
             } }
+            @if let Ok(unit_costs) = costs::facts(record, findings) { details {
+                summary { b { (costs::UNIT_COSTS) } }
+                (facts(&unit_costs))
+            } }
             @let without = summary::without_crossover(record, findings);
             @if !without.is_empty() { details { summary { "No crossover" } ul { @for line in &without { li { (described(line)) } } } } }
             @if !missing.is_empty() { details { summary { "Readings that are missing (–)" } ul {
@@ -277,8 +281,8 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
     }
 }
 
-pub(super) fn facts(facts: &[(&'static str, String)]) -> Markup {
-    html! { div.scroll tabindex="0" role="group" aria-label="Facts" { table.facts { tbody { @for (label, value) in facts { tr { th scope="row" { (label) } td { (described(value)) } } } } } } }
+pub(super) fn facts(facts: &[(impl AsRef<str>, String)]) -> Markup {
+    html! { div.scroll tabindex="0" role="group" aria-label="Facts" { table.facts { tbody { @for (label, value) in facts { tr { th scope="row" { (label.as_ref()) } td { (described(value)) } } } } } } }
 }
 
 /// Of an experiment on the page.

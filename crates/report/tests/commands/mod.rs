@@ -3,7 +3,7 @@
 use expect_test::expect_file;
 use report::Style;
 use schema::{
-    Reading, Skip, State, Workload,
+    Condition, Reading, Skip, State, Workload,
     command::Spec,
     explanation::Count,
     findings::{CommandFinding, CommandTime, Confounder, ConfounderKind, MapLine, Verdict},
@@ -196,6 +196,19 @@ fn the_first_screen_of_commands_reads_well_at_every_usual_width() {
     expect_file!["../snapshots/commands-120.txt"].assert_eq(&first(&run, 120));
     expect_file!["../snapshots/commands.md"].assert_eq(&report::markdown(&run.record, &run.findings));
     check_widths(&run);
+}
+
+#[test]
+fn tables_of_commands_and_of_replays_have_a_legend_for_each() {
+    let legends = |run: &Run| {
+        let text = report::markdown(&run.record, &run.findings);
+        ["Per execution of a command", "Per op:"].map(|it| text.contains(it))
+    };
+    let mut run = commands(["cat a", "grep x a"], [None, None]);
+    assert_eq!(legends(&run), [true, false]);
+    run.record.conditions.push(Condition { workload: Workload::Replay, ..Condition::plain(4096) });
+    assert_eq!(legends(&run), [true, true]);
+    assert_eq!(legends(&crate::support::run()), [false, true]);
 }
 
 #[test]

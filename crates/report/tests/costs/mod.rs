@@ -87,6 +87,14 @@ fn the_report_says_from_how_many_reads_on_another_arm_is_faster() {
 }
 
 #[test]
+fn the_page_has_the_unit_costs_that_its_breakdowns_are_made_of() {
+    let page = |run: &Run| report::html(&run.record, &run.findings);
+    let run = with_costs();
+    assert!(page(&run).contains("Unit costs") && page(&run).contains("read call"));
+    assert!(!page(&crate::support::run()).contains("Unit costs"));
+}
+
+#[test]
 fn an_answer_of_the_job_is_not_one_without_a_cost_breakdown() {
     let mut run = with_costs();
     let unexplained = |run: &Run| {

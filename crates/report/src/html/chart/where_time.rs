@@ -37,7 +37,7 @@ const PARTS: [(&str, Colour); 11] = [
     ("faults", Colour::Red),
     ("open, map, unmap, close", Colour::Purple),
     ("device", Colour::Blue),
-    ("unexplained", Colour::Grey),
+    ("unexplained", Colour::Ink),
 ];
 const UNEXPLAINED: usize = PARTS.len() - 1;
 /// Where the causes begin, in the order of `Cause::ALL`.
@@ -163,4 +163,15 @@ fn figure(record: &Record, title: &str, cells: &[Named], breakdowns: &[CostBreak
         }],
         table: Table { columns, rows: table_rows.collect() },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_parts_have_one_colour() {
+        let colours: Vec<&str> = PARTS.iter().map(|it| it.1.word()).collect();
+        assert_eq!(schema::distinct(colours.iter()).len(), PARTS.len(), "{colours:?}");
+    }
 }
