@@ -178,6 +178,23 @@ fn without_io_uring_the_ring_is_unavailable_with_the_reason_and_that_is_exit_cod
 }
 
 #[test]
+fn rings_whose_buffers_are_more_than_may_be_locked_are_unavailable_and_the_limit_is_named() {
+    let Some(sandbox) = Sandbox::of_ordinary_user() else { return };
+    let file = sandbox.file("file", 8 << 20);
+    // Of each of four threads two blocks of 64 KiB: one ring fits, and not those of all.
+    let arm = "--method=read,uring+registered+queue_depth=2";
+    let more = [arm, "--block=64KiB", "--threads=4", "--workload=random", "--state=cached", "--json"];
+    let mut command = sandbox.command(&short(&file, &more));
+    limit(&mut command, Resource::Memlock, 384 << 10);
+    let document = Running::new(command).end().expect(4).document();
+    let ring = document.findings.cells.iter().find(|it| it.arm.method == "uring").unwrap();
+    let reason = report::words::reasons(&ring.reasons).unwrap();
+    assert_eq!(ring.status, Status::Skipped, "{reason}");
+    assert!(reason.contains("RLIMIT_MEMLOCK") || reason.contains("not allowed"), "{reason}");
+    assert!(document.record.samples.iter().all(|it| failure(it).is_none()), "{:?}", document.record.samples);
+}
+
+#[test]
 fn advice_that_is_refused_makes_its_arm_unavailable_and_those_without_it_are_measured() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);

@@ -376,6 +376,28 @@ pub fn end_children(grace: Duration) -> Vec<String> {
     }
 }
 
+/// Whether no limit holds for locked memory: with CAP_IPC_LOCK, which root of a container may lack and another user may have. The
+/// kernel asks for that of its first user namespace (mm/mlock.c, `can_do_mlock`).
+pub fn may_lock_without_limit() -> bool {
+    let [status, users] =
+        ["/proc/self/status", "/proc/self/uid_map"].map(|it| fs::read_to_string(it).unwrap_or_default());
+    has_capability(&status, CAP_IPC_LOCK) && is_first_namespace(&users)
+}
+
+/// include/uapi/linux/capability.h
+const CAP_IPC_LOCK: u32 = 14;
+
+/// In the effective set (proc_pid_status(5)).
+fn has_capability(status: &str, which: u32) -> bool {
+    let effective = status.lines().find_map(|it| it.strip_prefix("CapEff:"));
+    effective.and_then(|it| u64::from_str_radix(it.trim(), 16).ok()).is_some_and(|it| it >> which & 1 == 1)
+}
+
+/// All users, each as itself (user_namespaces(7)).
+fn is_first_namespace(map: &str) -> bool {
+    map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
 /// What SIGKILL may take. A process that waits for a device does not end before the device answers.
 pub const KILLED: Duration = Duration::from_secs(2);
 
@@ -570,6 +592,17 @@ mod tests {
         }
         assert_eq!(of_thread, (true, true, false));
         assert!(file.read(&mut [0; 8]).is_ok_and(|it| it == 8));
+    }
+
+    #[test]
+    fn a_capability_is_a_bit_of_the_effective_set_and_the_first_namespace_has_all_users() {
+        let status = |effective: &str| format!("Name:\tx\nCapPrm:\t000001ffffffffff\nCapEff:\t{effective}\n");
+        assert!(has_capability(&status("0000000000004000"), CAP_IPC_LOCK));
+        // What root of a container has by default.
+        assert!(!has_capability(&status("00000000a80425fb"), CAP_IPC_LOCK));
+        assert!(!has_capability("", CAP_IPC_LOCK) && !has_capability(&status("?"), CAP_IPC_LOCK));
+        assert!(is_first_namespace("         0          0 4294967295\n"));
+        assert!(!is_first_namespace("         0     100000      65536\n") && !is_first_namespace(""));
     }
 
     /// As a process in another mount namespace has.

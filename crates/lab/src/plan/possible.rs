@@ -82,11 +82,10 @@ fn lockable(condition: &Condition, most: Option<u64>) -> Result<(), String> {
     }
 }
 
-/// How much memory this process and its children may lock (mlock(2)); nothing where that is without limit. Root has
-/// CAP_IPC_LOCK, which makes the limit one of others.
+/// How much memory this process and its children may lock (mlock(2)); nothing where that is without limit.
 pub(crate) fn lockable_bytes() -> Option<u64> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
-    limit.filter(|_| !rustix::process::geteuid().is_root())
+    limit.filter(|_| !sys::process::may_lock_without_limit())
 }
 
 /// Whether an arm of any runtime can do what its name says with files of this file system. Since Linux 6.6 tmpfs accepts

@@ -42,7 +42,7 @@ impl Method for Uring {
         }
         let way = UringWay::new(task).map_err(|fault| fault.to_string())?;
         let read = if way.registered { opcode::ReadFixed::CODE } else { opcode::Read::CODE };
-        way.try_ring(way.buffer_bytes(task), &[read])
+        way.try_rings(task.job.threads, way.buffer_bytes(task), &[read])
     }
 
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
@@ -84,23 +84,28 @@ impl UringWay {
         Ok(UringWay { depth, each: each.max(1) as u32, registered, alignment, direct, stride })
     }
 
-    /// Builds the same ring as the pass, registers as much memory, and checks that it supports the operations. What is
-    /// missing comes back in words.
-    pub(crate) fn try_ring(&self, buffer_bytes: usize, operations: &[u8]) -> Result<(), String> {
-        let mut buffer = Buffer::new(buffer_bytes).map_err(|error| format!("buffers: {error}"))?;
-        let ring = self.ring(&mut buffer).map_err(|fault| match (fault.errno(), fault.what.as_str()) {
-            (Some(libc::EPERM), "io_uring_setup(2)") => {
-                "io_uring is not allowed here (seccomp, or the sysctl kernel.io_uring_disabled)".to_string()
-            }
-            (Some(libc::ENOSYS), _) => "this kernel has no io_uring (it needs Linux 5.6)".to_string(),
-            (Some(libc::ENOMEM | libc::EPERM), _) => {
-                let error = fault.error.as_ref().expect("it has an errno");
-                format!("{}: {}", fault.what, lock_refused(buffer.len() as u64, error))
-            }
-            _ => fault.to_string(),
-        })?;
+    /// Builds the same rings as the pass, registers as much memory, and checks that they support the operations. What is
+    /// missing comes back in words. Registered memory counts against the user's limit of locked memory until a while after its
+    /// ring was closed, so there are as many rings more: those of a rehearsal.
+    pub(crate) fn try_rings(&self, threads: u32, buffer_bytes: usize, operations: &[u8]) -> Result<(), String> {
+        let wanted = if self.registered { 2 * threads as usize } else { 1 };
+        // A ring is dropped before what it registered.
+        let mut rings: Vec<(Ring, Buffer)> = Vec::with_capacity(wanted);
+        for _ in 0..wanted {
+            let mut buffer = Buffer::new(buffer_bytes).map_err(|error| format!("buffers: {error}"))?;
+            let ring = self.ring(&mut buffer).map_err(|fault| why_no_ring(&fault, wanted * buffer_bytes))?;
+            rings.push((ring, buffer));
+        }
         let mut probe = Probe::new();
-        ring.ring.submitter().register_probe(&mut probe).map_err(|error| format!("io_uring probe: {error}"))?;
+        for (at, (ring, _)) in rings.iter().enumerate() {
+            let ring = ring.ring.submitter();
+            if at == 0 {
+                ring.register_probe(&mut probe).map_err(|error| format!("io_uring probe: {error}"))?;
+            }
+            if self.registered {
+                ring.unregister_buffers().map_err(|error| format!("unregistering buffers: {error}"))?;
+            }
+        }
         match operations.iter().all(|&it| probe.is_supported(it)) {
             true => Ok(()),
             false => Err("this kernel's io_uring lacks plain reads and writes (it needs Linux 5.6)".into()),
@@ -118,6 +123,19 @@ impl UringWay {
         }
         let depth = self.depth as usize;
         Ok(Ring { ring, slots: vec![Slot::default(); depth], free: (0..depth).collect() })
+    }
+}
+
+fn why_no_ring(fault: &Fault, registered_bytes: usize) -> String {
+    match (fault.errno(), fault.what.as_str(), &fault.error) {
+        (Some(libc::EPERM), "io_uring_setup(2)", _) => {
+            "io_uring is not allowed here (seccomp, or the sysctl kernel.io_uring_disabled)".to_string()
+        }
+        (Some(libc::ENOSYS), ..) => "this kernel has no io_uring (it needs Linux 5.6)".to_string(),
+        (Some(libc::ENOMEM | libc::EPERM), what, Some(error)) => {
+            format!("{what}: {}", lock_refused(registered_bytes as u64, error))
+        }
+        _ => fault.to_string(),
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) fn support(task: &Task) -> Result<(Places, UringWay), Refusal> {
     }
     let write = if way.registered { opcode::WriteFixed::CODE } else { opcode::Write::CODE };
     let places = Places { count: way.depth as usize, stride: way.stride };
-    way.try_ring(places.count * places.stride, &[write, opcode::Fsync::CODE]).map_err(Refusal::Unavailable)?;
+    way.try_rings(1, places.count * places.stride, &[write, opcode::Fsync::CODE]).map_err(Refusal::Unavailable)?;
     Ok((places, way))
 }
 
