@@ -34,7 +34,7 @@ func directWay(j *job) (way, error) {
 	one := j.BlockBytes == j.Range.Bytes && j.endsWithFile()
 	places := j.Aligned || one || !j.isRandom()
 	if j.Range.Offset%align != 0 || j.BlockBytes%align != 0 && !one || !places || j.end()%align != 0 && !j.endsWithFile() {
-		return nil, unavailable(fmt.Sprintf("O_DIRECT here needs blocks and offsets in multiples of %d bytes", align))
+		return nil, unavailable(fmt.Sprintf("O_DIRECT in Go needs blocks and offsets in multiples of %d bytes", align))
 	}
 	room, err := memoryOf(upTo(j.BlockBytes, align))
 	if err != nil {

@@ -85,7 +85,8 @@ func prepare(j *job) (made *session, err error) {
 	if j.Workload == "update" {
 		s.clockNs = clockNs()
 	}
-	if j.TimesItsLoop && !j.writes() {
+	// What bufio.Scanner does with its buffer is no loop over a block, and is not to be had without the reading.
+	if j.TimesItsLoop && !j.writes() && j.Method != "scanner" {
 		if s.loopBytesPerS, err = loopAlone(j); err != nil {
 			return nil, err
 		}

@@ -1,5 +1,6 @@
 package faultline;
 
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
@@ -18,7 +19,7 @@ final class Room {
         this.buffer = buffer;
     }
 
-    static Room of(Job job) {
+    static Room of(Job job) throws IOException {
         int size = (int) job.blockBytes;
         switch (job.method) {
             case "channel-direct": case "channel-positional": return new Room(job, null, aligned(size));
@@ -34,9 +35,10 @@ final class Room {
     }
 
     /** Page-aligned, as the native buffers are; allocateDirect fills with zeros, so its pages are there. */
-    static ByteBuffer aligned(int size) {
+    static ByteBuffer aligned(int size) throws IOException {
+        int page = (int) Usage.pageBytes();
         // alignedSlice cuts at both ends.
-        ByteBuffer room = ByteBuffer.allocateDirect((size + 4095) / 4096 * 4096 + 4096).alignedSlice(4096);
+        ByteBuffer room = ByteBuffer.allocateDirect((size + page - 1) / page * page + page).alignedSlice(page);
         return room.limit(size).slice().order(ByteOrder.LITTLE_ENDIAN);
     }
 

@@ -34,7 +34,7 @@ final class Session {
                 throw new IOException("a range of " + job.bytes + " bytes at " + job.offset + " ends beyond the file's " + size + " bytes");
             }
         }
-        team = new Team(job);
+        team = teamOf(job);
         reached = new Offsets.Reached(job, Usage.pageBytes());
         // Before the warm-up, which then runs until what this loads and compiles is done too.
         safepoints = Safepoints.of(job);
@@ -46,6 +46,15 @@ final class Session {
             if (job.writes()) syncFile(); else if (!job.method.equals("channel-odirect") && !sweeps()) sweep();
         }
         beat = Beat.of(job);
+    }
+
+    private static Team teamOf(Job job) throws IOException {
+        try {
+            return new Team(job);
+        } catch (OutOfMemoryError refused) {
+            throw new Job.Unavailable("a JVM has no room for " + job.threads + " times " + job.blockBytes + " bytes (OutOfMemoryError: "
+                + refused.getMessage() + "): its heap and its direct memory have at most " + Runtime.getRuntime().maxMemory() + " bytes here");
+        }
     }
 
     /** Whether a pass does itself what a sweep would: it looks at every byte up to the end of a range that is as large. */

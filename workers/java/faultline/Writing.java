@@ -23,7 +23,7 @@ abstract class Writing extends Opened {
         syncsAtEnd = job.durability.equals("sync-end");
     }
 
-    static Methods.Way of(Job job) {
+    static Methods.Way of(Job job) throws IOException {
         ByteBuffer source = Room.aligned((int) job.blockBytes);
         Offsets words = Offsets.words(job.seed);
         for (int at = 0; at < source.capacity(); at += 8) {

@@ -30,11 +30,8 @@ fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     let by_mapping = attempt(scene, "jvm/mapped", &scratch);
     let described = |outcome: Result<Done, Trouble>| match outcome {
         Ok(done) => Ok((true, format!("{} were read", Bytes(done.tally.bytes)))),
-        Err(Trouble::Failed(reason)) => match reason.find("OutOfMemoryError") {
-            Some(at) => Ok((false, reason[at..].lines().next().unwrap_or_default().to_string())),
-            None => Err(reason),
-        },
-        Err(Trouble::Unavailable(reason)) => Err(reason),
+        Err(Trouble::Unavailable(reason)) if reason.contains("OutOfMemoryError") => Ok((false, reason)),
+        Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => Err(reason),
         Err(Trouble::Interrupted) => Err("interrupted".to_string()),
     };
     judged(described(by_buffer)?, described(by_mapping)?)

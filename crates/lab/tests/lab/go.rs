@@ -82,6 +82,21 @@ fn a_worker_says_which_go_it_is_and_has_the_processors_that_its_arm_asks_for() {
 }
 
 #[test]
+fn a_loop_is_timed_by_itself_where_a_method_has_one() {
+    let folder = folder();
+    let file = folder.path().join("file");
+    std::fs::write(&file, vec![b'\n'; MIB as usize]).unwrap();
+    with_each_go(|go| {
+        for (arm, has_one) in [("pread", true), ("mmap", true), ("scanner", false)] {
+            let mut link = start(go, arm);
+            let timed = Job { consume: Consume::Lines, times_its_loop: true, ..job(arm, &file, MIB) };
+            let done = done(&mut link, &timed).unwrap();
+            assert_eq!(done.seen.contains_key("loop_bytes_per_s"), has_one, "{arm}: {:?}", done.seen);
+        }
+    });
+}
+
+#[test]
 fn what_the_user_has_set_for_other_programs_in_go_does_not_reach_a_worker() {
     with_each_go(|go| {
         let command = command(go, "mmap");
