@@ -153,24 +153,17 @@ pub struct Room {
     pub rounds: Option<u32>,
 }
 
-impl From<f64> for Room {
-    fn from(share_ns: f64) -> Room {
-        Room { share_ns, rounds: None }
-    }
-}
-
 /// Chooses the blocks per pass of one condition from trials of its arms. `baseline` names the cells that are never left
 /// out; `window` is how much the device reads ahead; `claimed` is what the claims about user or system time need, for
 /// which passes are longer as far as there is room for the fewest rounds.
 pub fn size(
     condition: &Condition,
     trials: &[Trial],
-    room: impl Into<Room>,
+    Room { share_ns, rounds }: Room,
     baseline: &[usize],
     window: u64,
     claimed: Option<ClaimedCpu>,
 ) -> Sizing {
-    let Room { share_ns, rounds } = room.into();
     let (floor, cap) = useful(condition, trials, window);
     // A pass may take so long that the fewest rounds of this arm alone eat half of the condition's share. The baseline is
     // measured however long it takes, and then so is what loses to it by no more than people ask about.
@@ -437,6 +430,18 @@ mod tests {
 
     const WINDOW: u64 = 8 << 20;
 
+    /// With as many rounds as the time allows.
+    fn size(
+        condition: &Condition,
+        trials: &[Trial],
+        share_ns: f64,
+        baseline: &[usize],
+        window: u64,
+        claimed: Option<ClaimedCpu>,
+    ) -> Sizing {
+        super::size(condition, trials, Room { share_ns, rounds: None }, baseline, window, claimed)
+    }
+
     fn condition(workload: Workload, state: State, block_bytes: u64, file_bytes: u64) -> Condition {
         Condition { workload, block_bytes, state, ..Condition::plain(file_bytes) }
     }
@@ -607,21 +612,21 @@ mod tests {
         let trials = [trial(0, 1000.0), trial(1, 125e3)];
         let slow = |share_ns: f64, rounds: Option<u32>| {
             let room = Room { share_ns, rounds };
-            size(&condition, &trials, room, &[0], WINDOW, None).too_slow.len()
+            super::size(&condition, &trials, room, &[0], WINDOW, None).too_slow.len()
         };
         assert_eq!(slow(8e9, None), 1, "six rounds of it are most of the time");
         assert_eq!([1, 6, 7].map(|asked| slow(8e9, Some(asked))), [0, 0, 0]);
         assert_eq!([8, 50].map(|asked| slow(8e9, Some(asked))), [1, 1]);
         assert_eq!(slow(5e9, Some(6)), 1);
         let with_room = Room { share_ns: 8e9, rounds: Some(6) };
-        let sizing = size(&condition, &trials, with_room, &[0], WINDOW, None);
+        let sizing = super::size(&condition, &trials, with_room, &[0], WINDOW, None);
         assert!(6.0 * sizing.round_ns <= 8e9, "{sizing:?}");
         let fast = &trials[..1];
-        let sizing = size(&condition, fast, Room { share_ns: 8e9, rounds: Some(50) }, &[0], WINDOW, None);
+        let sizing = super::size(&condition, fast, Room { share_ns: 8e9, rounds: Some(50) }, &[0], WINDOW, None);
         assert!(sizing.ops > 8192 && 50.0 * sizing.round_ns <= 8e9 * 1.01, "{sizing:?}");
         // So many times the budget are enough, and not many more than are needed.
         let [Skip::TooSlow { budgets, .. }] =
-            &size(&condition, &trials, Room { share_ns: 4e9, rounds: Some(6) }, &[0], WINDOW, None)
+            &super::size(&condition, &trials, Room { share_ns: 4e9, rounds: Some(6) }, &[0], WINDOW, None)
                 .too_slow
                 .into_iter()
                 .map(|it| it.1)

@@ -149,8 +149,8 @@ impl Fixture {
 /// Written at once, unless something else is said.
 pub(crate) const CHUNK: u64 = 1 << 20;
 
-/// Random bytes of a seed, from the start of a range to its end, by writes of `block_bytes` at most. `go_on` gets how many
-/// there are, before each MiB.
+/// Random bytes of a seed, from the start of a range to its end, by writes of `block_bytes`. `go_on` gets how many there are,
+/// before each MiB or, of larger blocks, each block.
 pub(crate) fn write(
     file: &File,
     range: Span,
@@ -159,12 +159,11 @@ pub(crate) fn write(
     mut go_on: impl FnMut(u64) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut random = fastrand::Rng::with_seed(seed);
-    // The bytes are the same whatever the blocks are.
-    let mut chunk = vec![0u8; CHUNK as usize];
+    let mut chunk = vec![0u8; CHUNK.max(block_bytes).next_multiple_of(block_bytes) as usize];
     let mut at = range.offset;
     while at < range.end() {
         go_on(at - range.offset)?;
-        let length = (range.end() - at).min(CHUNK) as usize;
+        let length = (range.end() - at).min(chunk.len() as u64) as usize;
         random.fill(&mut chunk[..length]);
         for block in chunk[..length].chunks(block_bytes as usize) {
             file.write_all_at(block, at)?;
@@ -200,6 +199,27 @@ mod tests {
         let path = fixture.path();
         drop(fixture);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_block_of_any_size_is_written_whole_and_the_bytes_are_the_same() {
+        let written = |block_bytes: u64| {
+            let (file, mut blocks) = (tempfile::tempfile().unwrap(), Vec::new());
+            let range = Span { offset: 0, bytes: 9 << 20 };
+            let go_on = |at| {
+                blocks.push(at);
+                Ok(())
+            };
+            write(&file, range, 7, block_bytes, go_on).unwrap();
+            let mut bytes = vec![0; 9 << 20];
+            file.read_exact_at(&mut bytes, 0).unwrap();
+            (blocks, bytes)
+        };
+        let (blocks, bytes) = written(4 << 20);
+        assert_eq!(blocks, [0, 4 << 20, 8 << 20, 9 << 20], "none ends before its size");
+        let (blocks, others) = written(96 << 10);
+        assert!(blocks[..blocks.len() - 1].iter().all(|it| it % (96 << 10) == 0), "{blocks:?}");
+        assert!(bytes == others && others == written(4096).1);
     }
 
     #[test]

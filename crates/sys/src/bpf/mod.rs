@@ -92,8 +92,8 @@ fn number(descriptor: &OwnedFd) -> u32 {
 fn explain(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EPERM) => {
-            "the kernel does not let this user record its events in this way (as root, or with CAP_BPF and \
-                              CAP_PERFMON, it would)"
+            "the kernel does not let this user record its events in this way (as root, or with CAP_BPF and CAP_PERFMON, \
+             it would; before Linux 5.11 only if `ulimit -l` is some 8 MiB or more)"
                 .into()
         }
         Some(libc::ENOSYS) => "this kernel was built without bpf(2)".into(),

@@ -161,6 +161,10 @@ impl<'a> Gathering<'a> {
             self.folders.push(Entry { path: folder, stamp: Stamp::of(&metadata), class: usize::MAX, found: None });
             for (path, kind) in entries {
                 match () {
+                    // Workers and observers get paths as text.
+                    () if path.to_str().is_none() => {
+                        self.leave_out("entries whose names are not UTF-8 were left out", &path);
+                    }
                     () if kind.is_dir() => open_folders.push(path),
                     () if kind.is_file() => self.found(path)?,
                     () if kind.is_symlink() => {

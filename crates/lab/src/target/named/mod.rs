@@ -140,7 +140,9 @@ impl Named {
             if metadata.len() == 0 {
                 bail!("{} is empty; name a file with content", path.display())
             }
-            let path = fs::canonicalize(path).with_context(|| format!("cannot look at {}", path.display()))?;
+            let full = fs::canonicalize(path).with_context(|| format!("cannot look at {}", path.display()))?;
+            // A link with a name that can be said leads to a file without one.
+            let path = if full.to_str().is_some() { full } else { std::path::absolute(path)? };
             gathering.enter(path, &file, &metadata)?;
         }
         for folder in folders {
@@ -555,6 +557,21 @@ mod tests {
         Named::gather(&[], &[folder.path().to_path_buf()], true, &interrupted).err().expect("interrupted");
         let named = Named::gather(&[], &[folder.path().to_path_buf()], true, &GO_ON).unwrap();
         assert_eq!(named.evict(&interrupted), Err(Trouble::Interrupted));
+    }
+
+    #[test]
+    fn a_name_that_is_not_utf8_is_reached_by_a_link_and_left_out_of_a_folder_with_a_word() {
+        use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+        let folder = folder();
+        let (odd, link) = (folder.path().join(OsStr::from_bytes(b"fi\xffle")), folder.path().join("link"));
+        fs::write(&odd, "a long text").unwrap();
+        std::os::unix::fs::symlink(&odd, &link).unwrap();
+        let named = Named::gather(std::slice::from_ref(&link), &[], true, &GO_ON).unwrap();
+        assert_eq!((named.largest(), named.bytes()), (link.as_path(), 11));
+        fs::write(folder.path().join("file"), "text").unwrap();
+        let named = Named::gather(&[], &[folder.path().to_path_buf()], true, &GO_ON).unwrap();
+        assert_eq!((named.files.len(), named.bytes()), (1, 4));
+        assert!(named.notes.iter().any(|it| it.contains("UTF-8")), "{:?}", named.notes);
     }
 
     #[test]
