@@ -24,12 +24,15 @@ use schema::{
 };
 use serde_json::Value;
 
-use super::{compile, document, fill, java, languages::said, median, root};
+use super::{compile, document, fill, java, languages::said, root};
 
 const PAIRS: usize = 7;
+/// As many at most, until the interval of their median is no wider than what is compared.
+const PAIRS_MOST: usize = 41;
 /// A pass that is slower is made less often.
 const SLOW_NS: f64 = 1e9;
 const PAIRS_OF_SLOW: usize = 3;
+const PAIRS_OF_SLOW_MOST: usize = 9;
 const TOLERANCE: f64 = 1.2;
 /// More than any pass takes.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -93,7 +96,7 @@ fn of_study(programs: &mut Programs, shown: &Document) -> Result<String> {
             };
             let is_turned = (it.value.ci_low > 1.05 && high < 1.0) || (it.value.ci_high < 1.0 / 1.05 && low > 1.0);
             let is_near = are_near(it.value.median, ratio);
-            // The pairs of the program itself are that far apart.
+            // The median of the program's own pairs is not known to a fifth.
             let is_spread = !is_near && high / low > TOLERANCE;
             (all, turned, near) = (all + 1, turned + usize::from(is_turned), near + usize::from(is_near));
             spread += usize::from(is_spread);
@@ -113,7 +116,7 @@ fn of_study(programs: &mut Programs, shown: &Document) -> Result<String> {
                 match (is_turned, is_near) {
                     (true, _) => "**the other sign**",
                     (false, true) => "",
-                    (false, false) if is_spread => "more than a fifth off, as the pairs of the program are",
+                    (false, false) if is_spread => "more than a fifth off, as the program's own interval",
                     (false, false) => "more than a fifth off",
                 },
                 said.unwrap_or_default()
@@ -123,11 +126,11 @@ fn of_study(programs: &mut Programs, shown: &Document) -> Result<String> {
     let name = &shown.record.experiment.name;
     eprintln!(
         "{name}: {all} verdicts, {turned} with the other sign, {near} within a fifth, {spread} of the others where the \
-         program's own pairs are farther apart, {moved} of the others within a fifth in turn, {without} without a program"
+         program's own interval is wider, {moved} of the others within a fifth in turn, {without} without a program"
     );
     Ok(format!(
         "### {name}, a file of {}\n\n{all} verdicts, {turned} with the other sign, {near} within a fifth, {spread} of the \
-         others where the program's own pairs are farther apart; {moved} of the others within a fifth where workers and programs \
+         others where the program's own interval is wider; {moved} of the others within a fifth where workers and programs \
          take turns; {without} without a program.\n\n| claim | condition | verdict | faultline | the program | |\n|---|---|---|---|---|---|\n{rows}\n",
         Bytes(file_bytes)
     ))
@@ -183,6 +186,16 @@ enum Side {
     Worker,
 }
 
+/// Of few pairs all are in the interval.
+fn of_pairs(ratios: &Vec<f64>) -> Option<[f64; 3]> {
+    let interval = analysis::stats::median_of_positive(ratios.iter().copied())?;
+    let end = |end: fn(f64, f64) -> f64| ratios.iter().copied().reduce(end).unwrap_or(interval.median);
+    Some(match ratios.len() < PAIRS {
+        true => [end(f64::min), interval.median, end(f64::max)],
+        false => [interval.ci_low, interval.median, interval.ci_high],
+    })
+}
+
 fn are_near(one: f64, other: f64) -> bool {
     (one / other).max(other / one) <= TOLERANCE
 }
@@ -208,11 +221,11 @@ impl Programs<'_> {
         self.folder.join("study-warm")
     }
 
-    /// How many times faster the second arm is, of each side: the least, the median and the most of some pairs, whose passes are
-    /// made in turn. Nothing where the programs lack an arm or a state.
+    /// How many times faster the second arm is, of each side: the median of some pairs, whose passes are made in turn, between
+    /// the ends of its interval. Nothing where the programs lack an arm or a state.
     fn ratios<const N: usize>(&mut self, question: &Question, sides: [Side; N]) -> Result<Option<[[f64; 3]; N]>> {
         let mut ratios = [const { Vec::new() }; N];
-        for pair in 0..PAIRS {
+        for pair in 0..PAIRS_MOST {
             let mut times = [[0.0; 2]; N];
             let order = if pair % 2 == 0 { [0, 1] } else { [1, 0] };
             for at in order {
@@ -222,15 +235,15 @@ impl Programs<'_> {
                 }
             }
             ratios.iter_mut().zip(times).for_each(|(ratios, times)| ratios.push(times[0] / times[1]));
-            if times.iter().flatten().any(|&it| it > SLOW_NS) && pair + 1 >= PAIRS_OF_SLOW {
+            let is_slow = times.iter().flatten().any(|&it| it > SLOW_NS);
+            let (few, most) = if is_slow { (PAIRS_OF_SLOW, PAIRS_OF_SLOW_MOST) } else { (PAIRS, PAIRS_MOST) };
+            let is_wide = |it: &Vec<f64>| of_pairs(it).is_none_or(|[low, _, high]| high / low > TOLERANCE);
+            if pair + 1 >= most || pair + 1 >= few && !ratios.iter().any(is_wide) {
                 break;
             }
         }
-        Ok(Some(ratios.map(|mut ratios| {
-            let middle = median(&mut ratios);
-            let end = |end: fn(f64, f64) -> f64| ratios.iter().copied().reduce(end).unwrap_or(middle);
-            [end(f64::min), middle, end(f64::max)]
-        })))
+        let ratios: Option<Vec<[f64; 3]>> = ratios.iter().map(of_pairs).collect();
+        Ok(ratios.and_then(|it| it.try_into().ok()))
     }
 
     /// Nanoseconds of a pass of one of the arms.
