@@ -3,15 +3,15 @@
 use std::{
     fs,
     io::{self, IsTerminal, Write},
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
 use schema::{Findings, Record, across::RunComparison};
-use sys::whole::{AccessRights, Taken, Whole};
+use sys::whole::{AccessRights, Place, Taken, Whole};
 
-pub use crate::stderr::note;
+pub use crate::stderr::{note, note_whole};
 use crate::{
     browser,
     cli::{OutputArgs, STDOUT},
@@ -111,6 +111,9 @@ pub fn check(documents: &[(&str, Option<&Path>)], force: bool) -> Result<()> {
         }
         if path.is_dir() {
             return Err(UsageError(format!("cannot write {}: it is a folder", path.display())).into());
+        }
+        if fs::metadata(path).is_ok_and(|it| it.file_type().is_block_device()) {
+            return Err(UsageError(format!("cannot write {}: it is a disk", path.display())).into());
         }
         if path.is_file() && !force {
             return Err(UsageError(format!("{} exists already; --force overwrites it", path.display())).into());
@@ -276,21 +279,51 @@ pub fn write_bytes(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
 
 fn put(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
     let there = fs::metadata(path).ok();
-    // A device, a pipe or a descriptor that is open is there already and is not overwritten by being written to.
+    // What is open already is written to as it is.
     let is_open =
         ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc"].iter().any(|it| path.starts_with(it));
-    if there.as_ref().is_some_and(|it| !it.is_file() || is_open) {
+    if is_open && there.is_some() {
         return fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(bytes);
     }
-    let (taken, access) = match there {
-        Some(there) if force => (Taken::Replace, AccessRights::of(&there)),
-        _ => (Taken::Refuse, AccessRights::Usual),
-    };
-    // The file that a link leads to is replaced, and the link stays.
-    let path = if taken == Taken::Replace { fs::canonicalize(path)? } else { path.to_path_buf() };
-    let folder = folder_of(&path);
     let temporary = format!(".faultline-{}-{:08x}.tmp", std::process::id(), fastrand::u32(..));
-    Whole::write(folder, &temporary, bytes, access)?.name(&path, taken).map(drop)
+    match there {
+        Some(there) if !there.is_file() => special(path)?.write_all(bytes),
+        // The file that a link leads to is replaced, and the link stays.
+        Some(_) if force => {
+            let place = Place::of(path)?;
+            if !place.about().is_file() {
+                return Err(changed());
+            }
+            let whole = Whole::write(&place.folder(), &temporary, bytes, AccessRights::of(place.about()))?;
+            whole.name(&place.path(), Taken::Replace).map(drop)
+        }
+        _ => {
+            let whole = Whole::write(folder_of(path), &temporary, bytes, AccessRights::Usual)?;
+            whole.name(path, Taken::Refuse).map(drop)
+        }
+    }
+}
+
+/// A pipe or a terminal is not overwritten by being written to, and a disk is.
+fn special(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true);
+    let file = match Place::of(path) {
+        Ok(place) => options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32).open(place.path())?,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
+        // A link to what is open (proc_pid_fd(5)) names no place.
+        Err(_) => options.open(path)?,
+    };
+    let kind = file.metadata()?.file_type();
+    match () {
+        () if kind.is_block_device() => Err(io::Error::other("it is a disk, which is never written to")),
+        () if kind.is_file() => Err(changed()),
+        () => Ok(file),
+    }
+}
+
+fn changed() -> io::Error {
+    io::Error::other("it became another file meanwhile")
 }
 
 /// Whether a file that was named is stdout.

@@ -2,11 +2,15 @@
 //! disk, or an end in between, leaves what was there before.
 
 use std::{
+    ffi::{OsStr, OsString},
     fs::{self, File, OpenOptions},
     io::{self, Write},
     os::{
         fd::AsRawFd,
-        unix::fs::{MetadataExt, OpenOptionsExt},
+        unix::{
+            ffi::OsStrExt,
+            fs::{MetadataExt, OpenOptionsExt},
+        },
     },
     path::{Path, PathBuf},
 };
@@ -111,7 +115,7 @@ impl Whole {
 
     /// open(2): a file of O_TMPFILE gets its name through /proc.
     fn link(&self, name: &Path) -> io::Result<()> {
-        let itself = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        let itself = path_of(&self.file);
         Ok(rustix::fs::linkat(CWD, itself, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
     }
 
@@ -134,6 +138,71 @@ impl Drop for Whole {
             let _ = fs::remove_file(&self.temporary);
         }
     }
+}
+
+/// A file that is there: the folder that it lies in, held open, and its name there. What a path leads to may be another
+/// one by the next look, where another user may write into a folder of it.
+#[derive(Debug)]
+pub struct Place {
+    folder: File,
+    name: OsString,
+    about: fs::Metadata,
+}
+
+/// As many links as the kernel follows (path_resolution(7)).
+const LINKS_MAX: usize = 40;
+
+impl Place {
+    /// What a path leads to in the end.
+    ///
+    /// # Errors
+    /// There is nothing, or the path ends with a link that another user made, which root does not follow: it may lead
+    /// anywhere. Links among the folders are followed.
+    pub fn of(path: &Path) -> io::Result<Place> {
+        let mut path = path.to_path_buf();
+        // Links may be relative to them.
+        let mut folders = Vec::new();
+        for _ in 0..LINKS_MAX {
+            let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_os_string();
+            let parent = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let folder: File =
+                rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?.into();
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let found: File = rustix::fs::openat(&folder, &name, flags, Mode::empty())?.into();
+            let about = found.metadata()?;
+            if !about.is_symlink() {
+                return Ok(Place { folder, name, about });
+            }
+            if geteuid().is_root() && about.uid() != 0 {
+                return Err(io::Error::new(
+                    io::ErrorKind::PermissionDenied,
+                    "a symbolic link of another user leads there, and root does not follow it",
+                ));
+            }
+            let to = rustix::fs::readlinkat(&found, "", Vec::new())?;
+            path = path_of(&folder).join(OsStr::from_bytes(to.to_bytes()));
+            folders.push(folder);
+        }
+        Err(io::Error::from_raw_os_error(rustix::io::Errno::LOOP.raw_os_error()))
+    }
+
+    pub fn about(&self) -> &fs::Metadata {
+        &self.about
+    }
+
+    /// The folder, for as long as this lives, whatever its name is by then.
+    pub fn folder(&self) -> PathBuf {
+        path_of(&self.folder)
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder().join(&self.name)
+    }
+}
+
+/// Of what is open (proc_pid_fd(5)).
+fn path_of(open: &File) -> PathBuf {
+    format!("/proc/self/fd/{}", open.as_raw_fd()).into()
 }
 
 /// Nothing where the file system has no files without a name, or where they could not get one.
@@ -165,7 +234,7 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let made: File = rustix::fs::open(folder, flags, Mode::empty())?.into();
         // Its parent's owner may have put another one in its place by now; one that is empty is worth nothing.
-        if fs::read_dir(format!("/proc/self/fd/{}", made.as_raw_fd())).is_ok_and(|mut it| it.next().is_none()) {
+        if fs::read_dir(path_of(&made)).is_ok_and(|mut it| it.next().is_none()) {
             give(&made, folder.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
         }
     }
@@ -237,6 +306,30 @@ mod tests {
         assert_eq!(mode("usual"), 0o640);
         make_folder(&folder.path().join("a/b")).unwrap();
         assert_eq!((mode("a"), mode("a/b")), (0o700, 0o700));
+    }
+
+    #[test]
+    fn a_place_is_where_links_lead_and_root_follows_none_of_another_user() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("below")).unwrap();
+        fs::write(at("below/file"), "text").unwrap();
+        std::os::unix::fs::symlink("below/file", at("link")).unwrap();
+        std::os::unix::fs::symlink(at("link"), at("below/again")).unwrap();
+        for path in ["below/file", "link", "below/again"] {
+            let place = Place::of(&at(path)).unwrap();
+            let text = fs::read_to_string(place.path()).unwrap();
+            assert_eq!((place.about().len(), text.as_str()), (4, "text"), "{path}");
+            // The folder is the one that it was, under whatever name.
+            assert_eq!(fs::canonicalize(place.folder()).unwrap(), fs::canonicalize(at("below")).unwrap());
+        }
+        std::os::unix::fs::symlink("circle", at("circle")).unwrap();
+        assert!(Place::of(&at("circle")).is_err() && Place::of(&at("none")).is_err());
+        if geteuid().is_root() {
+            std::os::unix::fs::lchown(at("link"), Some(65_534), Some(65_534)).unwrap();
+            let refused = ["link", "below/again"].map(|it| Place::of(&at(it)).unwrap_err().kind());
+            assert_eq!(refused, [io::ErrorKind::PermissionDenied; 2]);
+        }
     }
 
     #[test]
