@@ -20,9 +20,17 @@ static DRAWN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 /// What a script that sees only the exit code should still have in its log. Where that cannot be written (its disk is full, or
 /// the other end of the pipe is closed) the exit code is all there is.
 pub fn note(text: &str) {
+    say(&report::visible(text));
+}
+
+/// A command line, of which nothing is left out, as a line of its own.
+pub fn note_whole(text: &str) {
+    say(&format!("  {}", report::whole(text)));
+}
+
+fn say(text: &str) {
     clear();
-    let text = report::visible(text);
-    let text = if std::io::stderr().is_terminal() { locale::shown(&text) } else { text.into() };
+    let text = if std::io::stderr().is_terminal() { locale::shown(text) } else { text.into() };
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 

@@ -75,10 +75,21 @@ fn the_commands_of_a_record_are_shown_and_not_executed_until_the_user_says_so() 
     let target = format!("--target={file}");
     let refusal = sandbox.run(&["rerun", &saved, &target, "--rounds=2"]);
     assert!(!refusal.stderr.contains("\\n"), "{refusal:#?}");
-    refusal.refused(2, &["touch", "--run-commands"]);
+    assert!(refusal.stderr.contains(&format!("  line: {command}\n")), "{refusal:#?}");
+    refusal.expect(2).says(&["touch", "--run-commands"]);
     assert!(!trace.exists());
-    sandbox.run(&["rerun", &saved, &target, "--size=1MiB", "--run-commands"]).refused(2, &["--size", "commands"]);
+    sandbox.run(&["rerun", &saved, &target, "--size=1MiB", "--run-commands"]).expect(2).says(&["--size", "commands"]);
     assert!(!trace.exists());
+    // However long it is, all of it is shown, also before it is executed.
+    let padding = "x".repeat(3000);
+    let long = std::fs::read_to_string(&saved).unwrap().replace("&& touch", &format!("&& true {padding} && touch"));
+    let long = sandbox.write("long.json", long);
+    for more in [&[][..], &["--run-commands"]] {
+        let output = sandbox.run(&[&["rerun", &long, &target, "--rounds=2"], more].concat());
+        assert!(output.stderr.contains(&format!("&& true {padding} && touch")), "{output:#?}");
+    }
+    assert!(trace.exists());
+    std::fs::remove_file(&trace).unwrap();
     sandbox.run(&["rerun", &saved, &target, "--rounds=2", "--run-commands"]);
     assert!(trace.exists());
 }
@@ -498,11 +509,12 @@ fn a_run_of_commands_can_be_run_again_on_what_it_named() {
     assert_ne!(across.first, record.id);
     let here = std::fs::canonicalize(sandbox.path()).unwrap().display().to_string();
     assert_eq!(record.folder.as_deref(), Some(here.as_str()));
-    assert!(!output.stderr.contains(&here), "{}", output.stderr);
+    let warned = format!("executed in {here}");
+    assert!(!output.stderr.contains(&warned), "{}", output.stderr);
     // From elsewhere, the folder is named.
     let mut elsewhere = sandbox.command(&["rerun", &across.first, "--run-commands", "--rounds=1"]);
     elsewhere.current_dir(&folder);
-    Running::new(elsewhere).end().says(&[&here]);
+    Running::new(elsewhere).end().says(&[&warned]);
 }
 
 /// Whether a sleep of so many seconds is alive, for a moment of patience: it is killed, not yet gone.

@@ -178,8 +178,8 @@ fn a_run_of_advise_is_made_again_with_its_trace_and_consent() {
     if !is_possible(&advise(&sandbox, &["--state=cached", "--trace", &trace, &file], &["cksum", &file]).document()) {
         return;
     }
-    sandbox.run(&["rerun", "last", "--rounds=2"]).refused(2, &["--run-commands"]);
-    sandbox.run(&["rerun", "last", "--rounds=2", "--run-commands"]).refused(2, &["--trace"]);
+    sandbox.run(&["rerun", "last", "--rounds=2"]).expect(2).says(&["--run-commands"]);
+    sandbox.run(&["rerun", "last", "--rounds=2", "--run-commands"]).expect(2).says(&["--trace"]);
     let again = sandbox.run(&["rerun", "last", "--rounds=2", "--run-commands", "--trace", &trace, "--json"]);
     assert_eq!(again.document().findings.advice.len(), 1);
 }

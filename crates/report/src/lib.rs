@@ -49,6 +49,11 @@ pub use shell::command_line;
 pub use terminal::{has_matrix, so_far, terminal};
 pub use trace::{trace, trace_gaps};
 
+/// A command line, safe to print on a terminal, of which nothing is left out.
+pub fn whole(text: &str) -> String {
+    layout::number::plain(&layout::text::whole(text))
+}
+
 /// How a text for a terminal, or for a pipe, is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {

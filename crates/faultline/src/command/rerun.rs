@@ -154,18 +154,19 @@ fn check(before: &Record, args: &RerunArgs) -> Result<Experiment> {
         .resolved()
         .map_err(|why| UsageError(format!("the experiment of run {} cannot be made again: {why}", before.id)))?;
     let lines = commands(&experiment);
-    if lines.is_empty() || args.run_commands {
+    if lines.is_empty() {
         return Ok(experiment);
     }
-    // A message has one line.
-    let lines: Vec<String> = lines.iter().map(|line| format!("{line:?}")).collect();
-    Err(UsageError(format!(
-        "the run {} executed commands, and a record may come from somebody else. Read them, and say --run-commands to \
-         have them executed here: {}",
-        before.id,
-        lines.join(", ")
-    ))
-    .into())
+    output::note(&format!("the run {} executed:", before.id));
+    lines.iter().for_each(|line| output::note_whole(line));
+    match args.run_commands {
+        true => Ok(experiment),
+        false => Err(UsageError(
+            "a record may come from somebody else: read these commands, and say --run-commands to have them executed here"
+                .into(),
+        )
+        .into()),
+    }
 }
 
 /// Everything that a run would have executed.
