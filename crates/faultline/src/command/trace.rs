@@ -93,9 +93,6 @@ fn export(args: &TraceExportArgs) -> Result<()> {
     output::check(&[("output", Some(&args.output))], args.force)?;
     let trace = TraceFile::open(&args.trace)?;
     replay::warn_of_gaps(&trace);
-    let text = trace::iolog(&trace.header, trace.accesses()?.into_iter()).map_err(|path| {
-        anyhow!("an iolog cannot name {path:?}: its words are separated by spaces; give the file another name and record it \
-                 again")
-    })?;
+    let text = trace::iolog(&trace.header, trace.accesses()?.into_iter()).map_err(|why| anyhow!("{why}"))?;
     output::write(&args.output, &text, args.force)
 }

@@ -16,6 +16,8 @@ use std::{
 const DEPTH_MAX: u32 = 64;
 /// Under so many numbers and paths one open file is known. A position that more share is not.
 const NAMES_MAX: usize = 256;
+/// A child that closes what it was born with, as a daemon does, has some of these: a log of ten thousand children a million.
+pub(super) const CLOSED_IN_RANGES_MAX: usize = 4 << 20;
 
 /// What was opened: a place in `positions`.
 #[derive(Debug, Clone)]
@@ -157,6 +159,7 @@ pub(super) struct Descriptors {
     sharing: usize,
     /// The flag was set of one of several open files.
     any_may_append: bool,
+    closed_in_ranges: usize,
     /// A thread appeared without a call that made it: the log lacks such calls.
     lacks_calls: bool,
 }
@@ -287,7 +290,8 @@ impl Descriptors {
         self.set(table, number, None);
     }
 
-    pub(super) fn closed_range(&mut self, thread: u64, first: u64, last: u64) {
+    /// Whether what ranges close is still few enough to be kept.
+    pub(super) fn closed_range(&mut self, thread: u64, first: u64, last: u64) -> bool {
         let table = self.table(thread);
         let (mut numbers, mut next) = (BTreeSet::new(), Some(table));
         for _ in 0..=DEPTH_MAX {
@@ -295,7 +299,11 @@ impl Descriptors {
             numbers.extend(it.history.keys().filter(|it| (first..=last).contains(*it)));
             next = it.copy_of.map(|it| it.0);
         }
-        numbers.into_iter().for_each(|it| self.set(table, it, None));
+        let is_open = |it: &u64| !matches!(self.has(table, *it), Has::Closed);
+        let open: Vec<u64> = numbers.into_iter().filter(is_open).collect();
+        self.closed_in_ranges += open.len();
+        open.into_iter().for_each(|it| self.set(table, it, None));
+        self.closed_in_ranges <= CLOSED_IN_RANGES_MAX
     }
 
     pub(super) fn opened(&mut self, thread: u64, number: u64, path: &str, appends: bool) {

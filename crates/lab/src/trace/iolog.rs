@@ -1,9 +1,12 @@
 //! A log of fio (`write_iolog`), versions 2 and 3, and back to version 3. Version 3 has a time before each entry. Each job
 //! writes a log of its own, and a job is one thread.
 
-use std::io::BufRead;
+use std::{fmt, io::BufRead};
 
-use schema::trace::{Access, Header};
+use schema::{
+    Bytes,
+    trace::{Access, Header},
+};
 
 use super::{Found, Lines, Wrong};
 
@@ -49,15 +52,43 @@ pub(super) fn parse(version: u32, lines: &mut Lines<impl BufRead>, found: &mut F
     Ok(true)
 }
 
+/// Why there is no iolog of a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoIolog {
+    /// Its words are separated by spaces, and this path has one.
+    Path(String),
+    /// Each access has the path of its file, so that a small trace may be a log of any size.
+    TooLong,
+}
+
+impl fmt::Display for NoIolog {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            NoIolog::Path(path) => write!(
+                f,
+                "an iolog cannot name {path:?}: its words are separated by spaces; give the file another name and record it \
+                 again"
+            ),
+            NoIolog::TooLong => write!(
+                f,
+                "the iolog would be longer than {}, because each access in it has the path of its file; record a shorter time",
+                Bytes(LOG_MAX as u64)
+            ),
+        }
+    }
+}
+
+/// It is made in memory.
+const LOG_MAX: usize = 2 << 30;
+
 /// As fio replays it (`read_iolog`), without waiting between accesses.
 ///
 /// # Errors
-/// The path of a file that an iolog cannot name: its words are separated by spaces.
-pub fn write(header: &Header, accesses: impl Iterator<Item = Access>) -> Result<String, String> {
-    if let Some(file) =
-        header.files.iter().find(|it| it.path.contains(|it: char| it.is_whitespace() || it.is_control()))
-    {
-        return Err(file.path.clone());
+/// The trace is one that an iolog cannot say.
+pub fn write(header: &Header, accesses: impl Iterator<Item = Access>) -> Result<String, NoIolog> {
+    let is_word = |it: &str| !it.contains(|it: char| it.is_whitespace() || it.is_control());
+    if let Some(file) = header.files.iter().find(|it| !is_word(&it.path)) {
+        return Err(NoIolog::Path(file.path.clone()));
     }
     let mut text = String::from("fio version 3 iolog\n");
     let all = |action: &str| -> String { header.files.iter().map(|it| format!("0 {} {action}\n", it.path)).collect() };
@@ -66,6 +97,9 @@ pub fn write(header: &Header, accesses: impl Iterator<Item = Access>) -> Result<
     for Access { file, offset, bytes, .. } in accesses {
         let path = &header.files[file as usize].path;
         text += &format!("0 {path} read {offset} {bytes}\n");
+        if text.len() > LOG_MAX {
+            return Err(NoIolog::TooLong);
+        }
     }
     text += &all("close");
     Ok(text)

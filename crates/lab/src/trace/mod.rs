@@ -17,7 +17,7 @@ use schema::trace::{
 };
 
 pub use file::TraceFile;
-pub use iolog::write as iolog;
+pub use iolog::{NoIolog, write as iolog};
 pub use record::{NotRecorded, Recorded, Recording, record};
 
 /// No line of a log is longer.
@@ -58,6 +58,8 @@ pub enum Wrong {
     },
     TooMany,
     TooManyFiles,
+    /// Descriptors, by calls that close a range of them.
+    TooManyClosed,
     Access(Refused),
     /// No file was read; the mappings of files that were made.
     Empty {
@@ -106,6 +108,11 @@ impl fmt::Display for Mistake {
             Wrong::TooManyFiles => {
                 write!(f, "a trace has at most {FILES_MAX} files; name the one that is meant with --file")
             }
+            Wrong::TooManyClosed => write!(
+                f,
+                "close_range closes more than {} descriptors in this log; record a shorter time",
+                descriptors::CLOSED_IN_RANGES_MAX
+            ),
             Wrong::Access(refused) => refused.fmt(f),
             Wrong::Empty { mappings: 0 } => {
                 write!(f, "no read of a file is in the log; record with {RECORD_WITH}")

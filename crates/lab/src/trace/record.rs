@@ -182,7 +182,11 @@ fn nothing(seen: &Observation) -> NotRecorded {
 fn named(path: &Path) -> Result<PathBuf, NotRecorded> {
     let refused = |why: String| NotRecorded::NoFile { path: path.display().to_string(), why };
     let whole = fs::canonicalize(path).map_err(|error| refused(error.to_string()))?;
-    if whole.is_file() { Ok(whole) } else { Err(refused("it is no regular file".into())) }
+    match () {
+        () if !whole.is_file() => Err(refused("it is no regular file".into())),
+        () if whole.to_str().is_none() => Err(refused("its name is not valid UTF-8, which a trace has".into())),
+        () => Ok(whole),
+    }
 }
 
 /// Evicts the files, and says of which no page stayed.

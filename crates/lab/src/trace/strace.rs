@@ -300,7 +300,8 @@ fn call(
             }
             // With the other flag they go at execve(2).
             if !arguments.contains("CLOSE_RANGE_CLOEXEC") {
-                descriptors.closed_range(thread, first, last);
+                let few = descriptors.closed_range(thread, first, last);
+                few.then_some(()).ok_or(Wrong::TooManyClosed)?;
             }
         }
         name if MAKE.contains(&name) && failed => descriptors.made_none(thread),
@@ -331,8 +332,10 @@ fn call(
             return between(thread, name, arguments, result, descriptors, found).map(|()| true);
         }
         "mmap" | "mmap2" => {
-            let paths = arguments.match_indices(", ").filter_map(|(at, _)| descriptor(&arguments[at + 2..])?.1);
-            if let Some(path) = paths.last().filter(|path| !failed && is_file(path)) {
+            // The fifth argument; none before it has a path.
+            let fifth = arguments.match_indices(", ").nth(3).map(|(at, _)| &arguments[at + 2..]);
+            let path = fifth.and_then(|it| descriptor(it)?.1);
+            if let Some(path) = path.filter(|path| !failed && is_file(path)) {
                 let is_code = arguments.split(", ").nth(2).is_some_and(|it| it.contains("PROT_EXEC"));
                 found.mapped(&path, is_code)?;
             }

@@ -388,7 +388,7 @@ impl Recorder {
         // Three calls less for each event, where the kernel describes its types.
         let load = |moment| load(moment, Access::Typed).or_else(|_| load(moment, Access::Copied));
         let (at_entry, at_end) = (load(Moment::Entry)?, load(Moment::End)?.attach()?);
-        let stops = Stops { mark: ring.mark()?, received: Vec::new() };
+        let stops = Stops { mark: ring.mark()?, received: Vec::new(), beyond: 0, cut: None };
         let processes = Processes { table, at_entry, attached: None, are_writes_admitted: false, namespace, lost: 0 };
         Ok((Recorder { ring, _at_end: at_end }, (processes, stops)))
     }
@@ -501,8 +501,10 @@ impl Tape {
         }
     }
 
-    /// Passes all events to the listener in the order in which they happened.
-    pub(super) fn replay(self, stops: Vec<(u64, Event)>, listener: &mut dyn Listener) {
+    /// Passes all events to the listener in the order in which they happened; how many calls were after `cut`, which it does not
+    /// get.
+    pub(super) fn replay(self, (stops, cut): (Vec<(u64, Event)>, Option<u64>), listener: &mut dyn Listener) -> u64 {
+        let mut beyond = 0;
         let mut stops = stops.into_iter().peekable();
         let mut emptied = self.emptied.into_iter().peekable();
         let mut until = 0;
@@ -516,9 +518,14 @@ impl Tape {
             while let Some((_, event)) = stops.next_if(|(at, _)| *at <= place) {
                 listener.receive(event);
             }
+            if cut.is_some_and(|it| place > it) {
+                beyond += 1;
+                return;
+            }
             listener.receive(Event::Called(Called { thread, call, arguments, result, opened: None }));
         });
         stops.for_each(|(_, event)| listener.receive(event));
+        beyond
     }
 }
 
@@ -526,17 +533,32 @@ impl Tape {
 pub(super) struct Stops {
     mark: Mark,
     received: Vec<(u64, Event)>,
+    /// Calls that were not kept, because there were more than `STOPS_MAX`; and where the first of them was. Descriptors are
+    /// not known from then on.
+    pub beyond: u64,
+    cut: Option<u64>,
 }
 
+/// Calls that were stopped at, each with what it opened, are kept until the end: some hundred bytes each.
+const STOPS_MAX: usize = 1 << 20;
+
 impl Stops {
-    pub(super) fn received(self) -> Vec<(u64, Event)> {
-        self.received
+    /// And until where calls that were recorded can be told by it.
+    pub(super) fn received(self) -> (Vec<(u64, Event)>, Option<u64>) {
+        (self.received, self.cut)
     }
 }
 
 impl Listener for Stops {
     fn receive(&mut self, event: Event) {
-        self.received.push((self.mark.now(), event));
+        match event {
+            Event::Called(_) if self.received.len() >= STOPS_MAX => {
+                self.beyond += 1;
+                let now = self.mark.now();
+                self.cut.get_or_insert(now);
+            }
+            event => self.received.push((self.mark.now(), event)),
+        }
     }
 
     /// It is worked out afterwards; nothing is looked up but what was opened.
@@ -596,7 +618,7 @@ mod tests {
         tape.emptied(2000);
         let stops = vec![(0, Event::Foreign { thread: 1 }), (112, Event::Ended { thread: 1 })];
         let mut received = Received::default();
-        tape.replay(stops, &mut received);
+        assert_eq!(tape.replay((stops, None), &mut received), 0);
         let called = |thread, number| {
             let arguments = [number, number, number, number, 0, 0];
             Event::Called(Called { thread, call: call("read"), arguments, result: Some(9), opened: None })
@@ -605,6 +627,22 @@ mod tests {
         let [foreign, ended] = [Event::Foreign { thread: 1 }, Event::Ended { thread: 1 }];
         let expected = [first, foreign, called(2, 7), called(1, 5), second, ended, called(2, 6)];
         assert_eq!(received.0, expected);
+    }
+
+    #[test]
+    fn recorded_calls_after_the_last_stop_that_was_kept_are_counted_and_not_told() {
+        let seen = |place| RecordedCall {
+            place,
+            thread: 1,
+            call: call("read"),
+            arguments: [3, 0, 9, 0, 0, 0],
+            result: Some(9),
+        };
+        let mut tape = Tape::default();
+        [0, 56, 112, 168].into_iter().for_each(|it| tape.calls.push(seen(it)));
+        let mut received = Received::default();
+        assert_eq!(tape.replay((Vec::new(), Some(56)), &mut received), 2);
+        assert_eq!(received.0.len(), 2);
     }
 
     #[test]
