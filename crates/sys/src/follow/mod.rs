@@ -307,8 +307,8 @@ fn follow(
         if lost > 0 && !expired {
             return Err(FollowError::Lost(lost));
         }
-        (beyond, beyond_writes) = (tape.beyond + lost, tape.beyond_writes);
-        tape.replay(stops.received(), listener);
+        (beyond, beyond_writes) = (tape.beyond + lost + stops.beyond, tape.beyond_writes);
+        beyond += tape.replay(stops.received(), listener);
     }
     Ok(Followed { status, took, expired, left, beyond, beyond_writes, touches })
 }
@@ -399,6 +399,16 @@ struct Task {
     is_beside: bool,
     /// A call that it makes for its tracer.
     injected: Option<inject::Injected>,
+    /// An argument of its call that was replaced, and what it was: the kernel leaves these registers to the program as they are.
+    replaced: Option<(usize, u64)>,
+    /// Its program is of another architecture.
+    is_foreign: bool,
+}
+
+impl Task {
+    fn of(process: i32) -> Task {
+        Task { process, inside: None, is_beside: false, injected: None, replaced: None, is_foreign: false }
+    }
 }
 
 struct Follower<'a> {
@@ -549,10 +559,19 @@ impl Follower<'_> {
                     self.tell(Event::Called(Called { thread, call, arguments, result: None, opened: None }));
                 }
                 Some(call) => self.begin_call(thread, call, arguments),
-                None => self.tell(Event::Foreign { thread }),
+                None => self.find_foreign(thread),
             }
         }
         self.resume(thread, 0);
+    }
+
+    /// The numbers of its calls are those of others, as which they would be recorded until it executes another program.
+    fn find_foreign(&mut self, thread: i32) {
+        let Some(task) = self.tasks.get_mut(&thread).filter(|it| !it.is_foreign) else { return };
+        task.is_foreign = true;
+        let process = task.process;
+        self.recorded.iter_mut().for_each(|it| it.dismiss(process));
+        self.tell(Event::Foreign { thread });
     }
 
     /// A call whose result is waited for.
@@ -565,7 +584,8 @@ impl Follower<'_> {
                 let instead = self.touches.as_ref().and_then(|it| it.instead(who, call.does, &arguments));
                 if let Some((at, value)) = instead {
                     // One that stays as it was brings in more than is touched; that shows in the faults.
-                    let _ = inject::set_argument(thread, at, value);
+                    let is_set = inject::set_argument(thread, at, value).is_ok();
+                    task.replaced = is_set.then_some((at, arguments[at]));
                 }
             }
         }
@@ -575,6 +595,10 @@ impl Follower<'_> {
     fn leave(&mut self, thread: i32) {
         let Some(task) = self.tasks.get_mut(&thread) else { return };
         let (process, was_beside) = (task.process, std::mem::take(&mut task.is_beside));
+        if let Some((at, before)) = task.replaced.take() {
+            // If this fails, the thread is gone.
+            let _ = inject::set_argument(thread, at, before);
+        }
         let (Some((call, arguments)), Ok(result)) = (task.inside.take(), ptrace::result(thread)) else { return };
         if let Some(injected) = task.injected.take_if(|it| it.is_inside) {
             // If this fails, the thread is gone.
@@ -637,17 +661,19 @@ impl Follower<'_> {
         }
     }
 
-    /// Whether another thread of the process is in a call that moves the position of a descriptor. When that one ends, its
-    /// position is the one after both calls.
+    /// Whether another thread, or another process that has the same open file, is in a call that moves the position of a
+    /// descriptor. When that one ends, its position is the one after both calls.
     fn is_moving(&mut self, (thread, process): (i32, i32), descriptor: i32) -> bool {
-        let moves = |(call, arguments): &(&'static Call, [u64; 6])| {
-            let is_of_it = call.descriptor(arguments) == Some(descriptor);
-            let is_at_it = call.at(arguments) == Some(At::Position) || call.does == Does::Seek;
-            (is_of_it && is_at_it) || call.moves(arguments) == Some(descriptor)
-        };
         let mut is_moving = false;
-        for (_, task) in self.tasks.iter_mut().filter(|(other, task)| **other != thread && task.process == process) {
-            if task.inside.as_ref().is_some_and(moves) {
+        for (&other, task) in self.tasks.iter_mut().filter(|(other, _)| **other != thread) {
+            let Some((call, arguments)) = &task.inside else { continue };
+            let is_at_it = call.at(arguments) == Some(At::Position) || call.does == Does::Seek;
+            let moved = [call.descriptor(arguments).filter(|_| is_at_it), call.moves(arguments)];
+            let is_it = |it: i32| match task.process == process {
+                true => it == descriptor,
+                false => is_same_file((thread, descriptor), (other, it)) == Some(true),
+            };
+            if moved.into_iter().flatten().any(is_it) {
                 (task.is_beside, is_moving) = (true, true);
             }
         }
@@ -733,7 +759,7 @@ impl Follower<'_> {
         if let Some((touches, of_parent)) = self.touches.as_ref().zip(of_parent) {
             touches.forked(of_parent, process);
         }
-        self.tasks.insert(thread, Task { process, inside: None, is_beside: false, injected: None });
+        self.tasks.insert(thread, Task::of(process));
         self.tell(Event::Began { thread, process, parent, shares_files });
     }
 
@@ -750,7 +776,8 @@ impl Follower<'_> {
             self.begin(thread, thread, Some(before), true);
             self.forget(before);
         } else {
-            self.tasks.insert(thread, Task { process: thread, inside: None, is_beside: false, injected: None });
+            let was_foreign = self.tasks.insert(thread, Task::of(thread)).is_some_and(|it| it.is_foreign);
+            self.recorded.iter_mut().filter(|_| was_foreign).for_each(|it| it.admit(thread));
         }
         self.touches.iter().for_each(|it| it.ended(thread));
         let path = fs::read_link(format!("/proc/{thread}/exe")).map(|it| it.to_string_lossy().into_owned());
