@@ -475,10 +475,14 @@ fn without_gain(
 fn uncompared(found: &Found, is_meant: &dyn Fn(&Arm) -> bool) -> Option<Open> {
     let of_view = |view: &View| -> Option<Open> {
         let is_slower = |it: &Cell| matches!(it.entry.skipped, Some(Skip::SlowerReplay { .. }));
-        let is_open = |it: &&&Cell| it.passes.is_empty() && !is_slower(it) && is_meant(it.arm());
-        let without = view.arms.iter().find(is_open).map(|it| {
-            let settles = if it.lacked_time() { Settles::LargerBudget } else { Settles::Reason };
-            (AdviceReason::NotMeasured { reason: why_no_pass(found, it).of(found.run.name(it.arm())) }, settles)
+        // One round has no interval.
+        let is_open = |it: &&&Cell| it.passes.len() < 2 && !is_slower(it) && is_meant(it.arm());
+        let without = view.arms.iter().find(is_open).map(|it| match it.passes.len() as u32 {
+            rounds if rounds == 0 || it.entry.skipped.is_some() => {
+                let settles = if it.lacked_time() { Settles::LargerBudget } else { Settles::Reason };
+                (AdviceReason::NotMeasured { reason: why_no_pass(found, it).of(found.run.name(it.arm())) }, settles)
+            }
+            rounds => (AdviceReason::TooFewRounds { rounds, least: LEAST_PAIRS }, found.more_rounds()),
         });
         let unlike = view.unlike.iter().find(|it| is_meant(it.0.arm()));
         without.or_else(|| Some((AdviceReason::NotComparable { reason: unlike?.1.clone() }, Settles::Reason)))

@@ -197,7 +197,7 @@ impl Seen {
                 _ => "no",
             },
             call_bytes,
-            is_alike: 2 * large >= sized,
+            is_alike: large >= sized - large,
             at_position: at_position > at_offsets && placed <= FEW_AT_OFFSETS * positioned,
         }
     }
@@ -274,7 +274,7 @@ pub(crate) fn done_by<'a>(access: &Access, pattern: &Pattern, arms: impl Iterato
 mod tests {
     use std::collections::BTreeMap;
 
-    use schema::observation::MappingCount;
+    use schema::{counted::Bin, observation::MappingCount};
 
     use super::*;
 
@@ -304,6 +304,16 @@ mod tests {
         assert!(is_alike("read+sequential", "read"));
         assert!(!is_alike("mmap", "mmap+populate-read") && !is_alike("mmap+willneed", "mmap"));
         assert!(!is_alike("read", "pread") && !is_alike("pread", "pread+buffer_kib=128"));
+    }
+
+    #[test]
+    fn counts_of_a_stranger_that_no_number_holds_end_nothing() {
+        let mut access = Access { opens: 1, ..Access::default() };
+        access.count_call("read", 1, 1, true);
+        for calls in access.calls.values_mut() {
+            calls.sizes = [u64::MAX, u64::MAX / 2 + 1].map(|events| Bin { value: 1, events }).to_vec();
+        }
+        assert_eq!(arm_of(&access, false), "read");
     }
 
     #[test]

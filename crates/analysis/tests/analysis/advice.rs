@@ -1180,6 +1180,11 @@ fn nothing_is_kept_because_of_an_arm_that_a_rule_speaks_for_and_that_was_not_mea
     let mut record = plan.lab().record;
     let of_arm = |record: &Record, cell: usize| record.cells[cell].arm.name == "native/pread";
     let without: Vec<usize> = (0..record.cells.len()).filter(|it| of_arm(&record, *it)).collect();
+    record.samples.retain(|it| !without.contains(&it.cell) || it.round == 0);
+    // One round has no interval.
+    let cold = analysis::analyze(&record).advice.remove(0);
+    assert_eq!(cold.verdict, AdviceVerdict::Unknown);
+    assert!(matches!(cold.because[..], [AdviceReason::TooFewRounds { rounds: 1, .. }]), "{:?}", cold.because);
     record.samples.retain(|it| !without.contains(&it.cell));
     let mut skipped = |skip: Skip| {
         without.iter().for_each(|it| record.cells[*it].skipped = Some(skip.clone()));

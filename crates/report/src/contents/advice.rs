@@ -47,7 +47,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Vec<Block>>
     let others = advised.others.iter().take(OTHERS).map(|it| words::other(it, advised.all_bytes));
     let others: Vec<String> = others.collect();
     if !others.is_empty() {
-        let more = advised.others.len() as u64 - others.len() as u64 + advised.others_left_out;
+        let more = ((advised.others.len() - others.len()) as u64).saturating_add(advised.others_left_out);
         let more = if more > 0 { format!(", and {} more", number::count(more as f64)) } else { String::new() };
         let text = format!("{}{more}", list(&others));
         blocks.push(Block { label: "not replayed".into(), text, lines: Vec::new() });

@@ -204,6 +204,15 @@ fn the_share_of_another_file_is_of_all_that_was_read_or_mapped() {
 }
 
 #[test]
+fn more_files_than_a_number_can_say_end_nothing() {
+    let mut run = advised();
+    let of = run.record.advised.as_mut().unwrap();
+    of.others = vec![of.others[0].clone(); 5];
+    of.others_left_out = u64::MAX;
+    assert!(first(&run, 100).contains(" more"));
+}
+
+#[test]
 fn a_mapping_of_another_file_is_no_share_of_the_bytes_where_it_is_not_known_how_much_is_touched() {
     let mut run = advised();
     let of = run.record.advised.as_mut().unwrap();

@@ -15,7 +15,7 @@ use schema::{
     observation::{self, MappingCount},
     trace::{Access, Exact, FileSummary, Header, LeftOut, Summary, TracedFile, Via},
 };
-use sys::{follow::MAPPING_BYTES_MIN, mount::is_of_the_system};
+use sys::{follow::MAPPING_BYTES_MIN, mount::is_of_the_system, page_bytes};
 
 /// Of all bytes that are reached: a file with less is not worth a word.
 const SMALL: f64 = 0.01;
@@ -65,7 +65,7 @@ fn mapped(of: &FileSummary) -> u64 {
         of.file.counts.as_ref().map_or(0, observation::Access::mapped_bytes).min(of.file.bytes.unwrap_or(u64::MAX));
     match of.file.exact {
         Exact::None => all,
-        _ => all.min(of.file.unseen_touches.saturating_mul(of.page_bytes).saturating_add(in_small_mappings(of))),
+        _ => all.min(of.file.unseen_touches.saturating_mul(page_bytes()).saturating_add(in_small_mappings(of))),
     }
 }
 
@@ -78,11 +78,18 @@ fn in_small_mappings(of: &FileSummary) -> u64 {
     of.file.counts.iter().flat_map(|it| &it.mappings).map(most).fold(0, u64::saturating_add)
 }
 
+/// Bytes of those that are small in the mean.
+fn surely_small(of: &FileSummary) -> u64 {
+    let mappings = of.file.counts.iter().flat_map(|it| &it.mappings);
+    let small = mappings.filter(|it| it.bytes / it.count.max(1) < MAPPING_BYTES_MIN);
+    small.map(|it| it.bytes).fold(0, u64::saturating_add)
+}
+
 /// Mapped files of which it decides what matters how much of them is touched, which lies between nothing and all of it.
 pub(super) fn undecided(all: &Summary, matter: &Matters, is_own: impl Fn(&TracedFile) -> bool + Copy) -> Vec<PathBuf> {
     let is_large = |it: &FileSummary| fs::metadata(&it.file.path).is_ok_and(|it| it.len() >= MAPPING_BYTES_MIN);
     let is_open = |it: &FileSummary| {
-        let can_be_seen = mapped(it) > in_small_mappings(it) && it.file.exact == Exact::None && is_large(it);
+        let can_be_seen = mapped(it) > surely_small(it) && it.file.exact == Exact::None && is_large(it);
         is_own(&it.file) && reached(it) > 0 && can_be_seen
     };
     let open: Vec<usize> = (0..all.files.len()).filter(|&it| is_open(&all.files[it])).collect();
@@ -103,8 +110,13 @@ pub(super) fn with_touches(all: &Summary, exact: &Summary) -> Summary {
     for it in &mut all.files {
         let is_it = |of: &&FileSummary| (&of.file.path, of.file.identity) == (&it.file.path, it.file.identity);
         if let Some(of) = exact.files.iter().find(is_it).filter(|of| of.file.exact != Exact::None) {
-            it.bytes = read(it).saturating_add(of.touched.saturating_mul(of.page_bytes));
+            it.bytes = read(it).saturating_add(of.touched.saturating_mul(page_bytes()));
             (it.file.exact, it.file.unseen_touches) = (of.file.exact, of.file.unseen_touches);
+            if exact.left_out.small_mappings == 0 {
+                // None was small, so that no part of them is unseen: `in_small_mappings` counts one as none.
+                let mappings = it.file.counts.iter_mut().flat_map(|it| &mut it.mappings);
+                mappings.for_each(|it| it.count = it.count.min(1));
+            }
         }
     }
     all
@@ -182,6 +194,12 @@ fn matters_by(
 fn none_matters(all: &Summary) -> anyhow::Error {
     let is_reached = |it: &&FileSummary| reached(it) > 0 && !is_of_the_system(&it.file.path) && !is_here(&it.file);
     if let Some(of) = all.files.iter().find(is_reached) {
+        if of.file.path.contains(char::REPLACEMENT_CHARACTER) {
+            return anyhow!(
+                "the command reads {}, whose name is not valid UTF-8, which a trace has; give the file another name",
+                of.file.path
+            );
+        }
         return anyhow!(
             "what the command reads as {} is not what has this path here: it was deleted or replaced since, or the command has a \
              mount namespace or a root of its own. There is nothing that could be measured; try it without",
@@ -496,9 +514,20 @@ mod tests {
             let seen = with_touches(&all, &summary(vec![of]));
             (reached(&seen.files[0]), matters(&seen, own).unwrap())
         };
+        // Mapped by many processes, whole each time: no mapping is small, so all of it can be seen.
+        let mut often = file(&c, 0, 256 << 20);
+        for it in &mut often.file.counts.as_mut().unwrap().mappings {
+            (it.count, it.bytes) = (300, 300 * (256 << 20));
+        }
+        let by_many = summary(vec![often.clone(), file(&a, 64 << 20, 0)]);
+        assert_eq!(open(&by_many), [PathBuf::from(&c)]);
+        let mut seen = FileSummary { touched: 900, ..often };
+        seen.file.exact = Exact::Order;
+        let seen = with_touches(&by_many, &summary(vec![seen]));
+        assert_eq!((reached(&seen.files[0]), matters(&seen, own).unwrap()), (900 * page_bytes(), Matters::One(1)));
         let mapped_of = |all: &Summary| others(all, &Matters::One(1), 320 << 20)[0].mapped_bytes;
         assert_eq!(mapped_of(&all), 256 << 20);
-        assert_eq!(touched(1), (4096, Matters::One(1)));
+        assert_eq!(touched(1), (page_bytes(), Matters::One(1)));
         assert_eq!(touched(60_000).1, Matters::One(0));
         // What lies in small mappings is seen by no recording.
         let mut windows = file(&c, 0, 0);
