@@ -97,11 +97,13 @@ fn claims_are_precise(record: &Record, condition: usize, cell: usize) -> bool {
             Metric::User | Metric::System | Metric::Cpu => {
                 estimate.is_some_and(|it| half_width(it) <= (told / 2.0).max(PRECISION))
             }
+            // Without a ceiling more rounds do not help.
+            Metric::CeilingShare if estimate.is_none() => true,
             // The ratio is of two conditions, each of which adds to its interval.
-            it if than.is_none() && metric::is_time_of_passes(it) => {
+            it if than.is_none() && (metric::is_time_of_passes(it) || it == Metric::CeilingShare) => {
                 estimate.is_some_and(|it| half_width(it) <= (told / 4.0).max(PRECISION))
             }
-            it if metric::is_time_of_passes(it) => estimate.is_some_and(is_narrow),
+            it if metric::is_time_of_passes(it) || it == Metric::CeilingShare => estimate.is_some_and(is_narrow),
             // Counts are what they are.
             _ => true,
         }

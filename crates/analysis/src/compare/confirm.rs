@@ -54,20 +54,12 @@ pub(crate) fn confirm(run: &Run, arms: [&Cell; 2], finding: &mut Comparison, dep
         false if is_contradicted() => AnswerOf::Neither,
         _ => AnswerOf::RoundsUnconfirmed,
     };
-    let (blocks, rounds_median) = (finding.condition.ops, rounds.0.map(|it| it.median));
     match finding.answer_of {
-        AnswerOf::Job => {
-            let (rounds, job_blocks, job) = (rounds_median, job.ops, speedup.median);
-            // How many reads are in flight depends on the size of a pass; those of the job are not recorded.
-            finding.warnings.retain(|it| !matches!(it, Caution::QueueDepths { .. }));
-            finding.warnings.push(Caution::JobDecides { blocks, rounds, job_blocks, job });
-            (finding.speedup, finding.verdict, finding.reason) = (Some(speedup), verdict, None);
-            // The counts are of the rounds, whose answer this is not.
-            finding.explanation = None;
-        }
+        AnswerOf::Job => answer_by_job(finding, speedup, verdict, job.ops),
         AnswerOf::Neither => {
             finding.verdict = Verdict::Undecided;
-            let (rounds, job_blocks, job) = (rounds_median, job.ops, speedup);
+            let (blocks, rounds) = (finding.condition.ops, rounds.0.map(|it| it.median));
+            let (job_blocks, job) = (job.ops, speedup);
             let least = Confirmation::PAIRS;
             finding.reason = Some(Reason::JobDoubts { blocks, rounds, job_blocks, job, pairs, least });
         }
@@ -83,6 +75,18 @@ pub(crate) fn confirm(run: &Run, arms: [&Cell; 2], finding: &mut Comparison, dep
         rounds_verdict: rounds.1,
         rounds_came_free: None,
     });
+}
+
+/// What the rounds say is not the answer.
+pub(super) fn answer_by_job(finding: &mut Comparison, speedup: Estimate, verdict: Verdict, job_blocks: u64) {
+    let (blocks, rounds, job) = (finding.condition.ops, finding.speedup.map(|it| it.median), speedup.median);
+    // How many reads are in flight depends on the size of a pass; those of the job are not recorded.
+    finding.warnings.retain(|it| !matches!(it, Caution::QueueDepths { .. }));
+    finding.warnings.push(Caution::JobDecides { blocks, rounds, job_blocks, job });
+    finding.answer_of = AnswerOf::Job;
+    (finding.speedup, finding.verdict, finding.reason) = (Some(speedup), verdict, None);
+    // The counts are of the rounds.
+    finding.explanation = None;
 }
 
 fn too_little(run: &Run, job: &Confirmation, arms: [&Cell; 2]) -> Option<TooLittle> {

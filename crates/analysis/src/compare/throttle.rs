@@ -3,7 +3,7 @@
 
 use schema::{
     Record,
-    findings::{Comparison, Estimate, Verdict},
+    findings::{AnswerOf, Comparison, Estimate, Verdict},
     reason::Reason,
     record::{ColdPass, Confirmation},
 };
@@ -103,6 +103,13 @@ pub(crate) fn leave_open_what_came_free(run: &Run, [baseline, arm]: [&Cell; 2], 
         }
         None => open(of_rounds, finding.verdict, rounds, finding.pairs),
     };
+    // Both say which arm is faster, and by how much the rounds do not.
+    let by_job = finding.confirmed.as_ref().filter(|it| it.rounds_came_free.is_some());
+    if let Some((speedup, verdict, ops)) = by_job.map(|it| (it.speedup, it.verdict, it.ops))
+        && finding.answer_of == AnswerOf::RoundsAndJob
+    {
+        confirm::answer_by_job(finding, speedup, verdict, ops);
+    }
     if let Some(why) = why {
         (finding.verdict, finding.reason) = (Verdict::Undecided, Some(why));
     }

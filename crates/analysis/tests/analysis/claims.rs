@@ -915,8 +915,9 @@ fn confirm(lab: &mut Lab, condition: usize, times: f64) {
 #[test]
 fn a_time_that_is_held_against_another_condition_takes_rounds_until_it_is_precise() {
     let both = "block = \"4 KiB\"\nstate = [\"cached\", \"cold\"]";
-    let with = |spread: f64| {
+    let with = |arm: &str, spread: f64| {
         let mut lab = across(both, CACHED_THAN_COLD, slower_where_cold);
+        lab.record.experiment.claims[0].arm = Some(arm.into());
         lab.record.samples.clear();
         for cell in 0..4 {
             // Both arms alike, so that their comparison is precise.
@@ -924,8 +925,9 @@ fn a_time_that_is_held_against_another_condition_takes_rounds_until_it_is_precis
         }
         [0, 1].map(|cell| analysis::is_precise(&lab.record, cell))
     };
-    assert_eq!(with(1.0), [true, true]);
-    assert_eq!(with(1.5), [true, false], "the claim is about the second arm");
+    assert_eq!(with("mmap", 1.0), [true, true]);
+    assert_eq!(with("mmap", 1.5), [true, false], "the claim is about the second arm");
+    assert_eq!(with("read", 1.5), [false, true], "the claim is about the baseline");
 }
 
 #[test]

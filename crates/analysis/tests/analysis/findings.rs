@@ -496,7 +496,10 @@ fn what_came_free_in_the_rounds_does_not_open_what_long_passes_confirm() {
         invalid: vec![],
     });
     let confirmed = lab.analyze().comparisons.remove(0);
-    assert_eq!((confirmed.verdict, confirmed.answer_of), (Verdict::Faster, AnswerOf::RoundsAndJob));
+    assert_eq!((confirmed.verdict, confirmed.answer_of), (Verdict::Faster, AnswerOf::Job));
+    // By how much is what the job says: the rounds would say less at their limit.
+    let job = their_ns / our_ns;
+    assert!((confirmed.speedup.unwrap().median * job - 1.0).abs() < 1e-9, "{:?}", confirmed.speedup);
     // What is held against another run are the rounds.
     let rounds = confirmed.confirmed.and_then(|it| it.rounds_came_free);
     assert!(matches!(rounds, Some(Reason::ThrottleExceeded { .. })), "{rounds:?}");

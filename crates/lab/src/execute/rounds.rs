@@ -213,7 +213,8 @@ impl Bench<'_> {
         let open: Vec<usize> = active
             .iter()
             .copied()
-            .filter(|&cell| !self.record.cells[cell].baseline && !(hooks.is_precise)(&self.record, cell))
+            // A baseline is open by the claims about it alone: held against itself it is precise.
+            .filter(|&cell| !(hooks.is_precise)(&self.record, cell))
             .collect();
         let has_open = |condition: usize| open.iter().any(|&cell| self.record.cells[cell].condition == condition);
         // The gain of a replay is that of the command from the same start.

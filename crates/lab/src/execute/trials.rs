@@ -123,7 +123,7 @@ impl Bench<'_> {
         let pass = self.pass(&arm, &under)?;
         let device = pass.readings.get("device_read_bytes").and_then(|it| it.value().copied());
         let device = device.filter(|it| arm.finds_its_pages(&whole) && *it > 0.0);
-        let elapsed_ns = pass.done.phases.total_ns() as f64;
+        let elapsed_ns = (pass.done.phases.total_ns() as f64).max(sizing::throttled_ns(&under, pass.done.tally.ops));
         let cpu_ns = pass.done.usage.user_ns as f64 + pass.done.usage.system_ns as f64;
         let (ops, looked_at) = (pass.done.tally.ops, pass.done.tally.bytes);
         // Populating a mapping brings in and maps all of the range when it is opened, however few accesses there are.

@@ -369,9 +369,27 @@ fn bounds(condition: &Condition, window: u64) -> (u64, u64) {
             let (least, least_bytes): (u64, u64) =
                 if condition.state == State::Cold { (32, 16 << 20) } else { (8192, 64 << 20) };
             let floor = least.min((least_bytes / block).max(8)).max(threads).max(filling_ops(condition));
+            // Blocks that are read again come from the page cache.
+            let of_throttle = throttled_ops_per_s(condition).unwrap_or(0.0) as u64;
+            let floor = floor.max(of_throttle.min(condition.blocks_in_range()));
             (floor, floor.max(1 << 24))
         }
     }
+}
+
+/// So many random blocks a throttle lets through in a second at most: each is a request of its own. Nothing where
+/// nothing waits for the device, or no throttle is set.
+fn throttled_ops_per_s(condition: &Condition) -> Option<f64> {
+    let storage = condition.storage.filter(|_| condition.state == State::Cold && !condition.workload.writes())?;
+    let by_bytes = storage.read_bytes_per_s.map(|it| it as f64 / condition.block_bytes as f64);
+    [storage.read_ops_per_s.map(|it| it as f64), by_bytes].into_iter().flatten().reduce(f64::min)
+}
+
+/// What so many random blocks take at least by the throttle. The first tenth of a second's worth comes free, so that a
+/// trial of few says nothing of it (block/blk-throttle.c).
+pub fn throttled_ns(condition: &Condition, ops: u64) -> f64 {
+    let per_s = throttled_ops_per_s(condition).filter(|_| condition.workload == Workload::Random);
+    per_s.map_or(0.0, |it| ops as f64 / it.max(f64::MIN_POSITIVE) * 1e9)
 }
 
 /// Warm passes must fill the memory of a limited condition; this many blocks do it in about a hundred passes.
@@ -424,7 +442,7 @@ pub fn trial_ops(condition: &Condition) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use schema::trace::Traced;
+    use schema::{condition::Storage, trace::Traced};
 
     use super::*;
 
@@ -603,6 +621,21 @@ mod tests {
         assert!(of(true, 80e3 * 50_000.0).is_alike(10_000), "of a part of the file");
         assert!(!of(true, 80e3 * 100.0).is_alike(10_000), "a window for each");
         assert!(!of(false, f64::INFINITY).is_alike(10_000), "in memory the first ones fill the processor's caches");
+    }
+
+    #[test]
+    fn random_passes_of_a_throttle_take_a_second_and_a_trial_is_not_believed_to_take_less_than_it_allows() {
+        let storage = |read_bytes_per_s, read_ops_per_s| Storage { read_bytes_per_s, read_ops_per_s };
+        let plain = || condition(Workload::Random, State::Cold, 4096, 1 << 30);
+        let under = |storage| Condition { storage: Some(storage), ..plain() };
+        assert_eq!(least_ops(&under(storage(None, Some(1000))), WINDOW), 1000);
+        assert_eq!(least_ops(&under(storage(Some(40 << 20), None)), WINDOW), 10_240);
+        assert_eq!(least_ops(&under(storage(Some(40 << 20), Some(1000))), WINDOW), 1000, "the narrower one");
+        assert_eq!(throttled_ns(&under(storage(None, Some(1000))), 16), 16e6);
+        assert_eq!(throttled_ns(&plain(), 16), 0.0);
+        assert_eq!(least_ops(&under(storage(None, Some(u64::MAX))), WINDOW), 1 << 18, "each block of the file once");
+        let scan = Condition { workload: Workload::Scan, ..under(storage(None, Some(1000))) };
+        assert_eq!(throttled_ns(&scan, 16), 0.0, "read-ahead makes one request of many blocks");
     }
 
     #[test]
