@@ -16,7 +16,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, OFlags, Stat};
 use schema::leftover::{FileIdentity, Leftover, LeftoverKind};
 use sys::{
     folder::{Folder, Identity},
@@ -249,10 +249,24 @@ fn owner(file: &File, leftover: &Leftover) -> Owner {
     }
 }
 
+/// More than any entry has.
+const ENTRY_MAX: u64 = 1 << 20;
+
+/// Whoever may write into the folder may put a pipe or a device there, of which opening or reading need not end.
+fn opened(entry: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
+    let file = File::options().read(true).custom_flags(flags).open(entry)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no regular file")),
+    }
+}
+
 /// `None` when its process has removed it meanwhile.
 fn found(entry: PathBuf) -> io::Result<Option<Found>> {
     let mut content = Vec::new();
-    let read = File::open(&entry).and_then(|file| (&file).read_to_end(&mut content).map(|_| file));
+    let read = opened(&entry).and_then(|file| (&file).take(ENTRY_MAX).read_to_end(&mut content).map(|_| file));
     let file = match read {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other,

@@ -248,7 +248,9 @@ impl Store {
         const NAME: &str = "machine-key";
         let folder = self.folder.parent()?;
         let kept = || {
-            let text = fs::read_to_string(folder.join(NAME)).ok()?;
+            let path = folder.join(NAME);
+            let is_text = fs::metadata(&path).is_ok_and(|it| it.is_file() && it.len() < 4096);
+            let text = is_text.then(|| fs::read_to_string(path))?.ok()?;
             Some(sys::machine::hex(&sys::machine::parse(&text).ok()?))
         };
         kept().or_else(|| {
@@ -337,7 +339,9 @@ fn listed(folder: &Path, origin: Origin) -> Result<Vec<Listed>> {
         .into_iter()
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
         .filter_map(|path| Some((path.file_stem()?.to_str()?.to_string(), path, origin)))
-        .filter(|(id, ..)| !id.starts_with('.'));
+        .filter(|(id, ..)| !id.starts_with('.'))
+        // Opening a pipe need not end.
+        .filter(|(_, path, _)| fs::metadata(path).is_ok_and(|it| it.is_file()));
     Ok(runs.collect())
 }
 

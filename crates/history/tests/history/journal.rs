@@ -71,6 +71,17 @@ impl Scene {
 }
 
 #[test]
+fn what_is_no_regular_file_among_the_entries_is_refused_and_nothing_waits_for_it() {
+    let scene = scene();
+    scene.left_behind(".faultline-1.data");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, scene.entries.join("a.json"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", scene.entries.join("b.json")).unwrap();
+    let known: Vec<bool> = scene.journal.entries().unwrap().iter().map(|it| it.leftover.is_some()).collect();
+    assert_eq!((known.len(), known.iter().filter(|it| **it).count()), (3, 1));
+}
+
+#[test]
 fn an_entry_lives_as_long_as_its_file() {
     let scene = scene();
     assert!(scene.journal.entries().unwrap().is_empty());

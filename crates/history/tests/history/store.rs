@@ -171,6 +171,19 @@ fn of_runs_that_began_in_one_second_the_last_is_the_one_that_was_written_last() 
 }
 
 #[test]
+fn what_is_no_regular_file_among_the_runs_is_none_and_nothing_waits_for_it() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    store.save(&record("20261120T225104Z-3f9a")).unwrap();
+    let pipe = folder.path().join("runs/20271120T225104Z-3f9a.json");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("runs/20281120T225104Z-3f9a.json")).unwrap();
+    assert_eq!(ids(&store), ["20261120T225104Z-3f9a"]);
+    assert_eq!(store.load("last").unwrap().id, "20261120T225104Z-3f9a");
+}
+
+#[test]
 fn a_name_that_fits_nothing_or_too_much_says_what_there_is() {
     let folder = TempDir::new().unwrap();
     let store = store(folder.path());
