@@ -537,9 +537,14 @@ impl Meanwhile<'_> {
             true => Reading::Value(more(resident(now), resident(before))),
             false => Reading::unavailable(Unlooked::UnmappedMeanwhile),
         };
-        // What a mapping that is gone had mapped is counted nowhere any more.
-        let starts: BTreeSet<&str> = now.iter().filter_map(|it| it.addresses.split('-').next()).collect();
-        let any_gone = before.iter().any(|it| it.addresses.split('-').next().is_none_or(|it| !starts.contains(it)));
+        // What a mapping that is gone, or a part of one, had mapped is counted nowhere any more.
+        let ends = |it: &ProcessMapping| {
+            let (start, end) = it.addresses.split_once('-')?;
+            Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
+        };
+        let now_at: BTreeMap<u64, u64> = now.iter().filter_map(|it| ends(it)).collect();
+        let is_there = |(start, end): (u64, u64)| now_at.get(&start).is_some_and(|it| *it >= end);
+        let any_gone = before.iter().any(|it| !ends(it).is_some_and(is_there));
         let unmapped_more_bytes = match (&cached_more_bytes, &mapped_more_bytes) {
             _ if any_gone => Reading::unavailable(Unlooked::UnmappedMeanwhile),
             (Reading::Unavailable { unavailable }, _) | (_, Reading::Unavailable { unavailable }) => {

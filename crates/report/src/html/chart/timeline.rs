@@ -1,8 +1,11 @@
 //! The run in the order of its passes: drift and disturbance show here.
 
+use std::collections::BTreeMap;
+
 use schema::{
     Findings, Labels, Names, Reading, Record,
-    record::Outcome,
+    findings::CellFinding,
+    record::{Outcome, Sample},
     timeline::{Moment, Passing, Timeline},
 };
 
@@ -34,14 +37,18 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
         ],
         rows: Vec::new(),
     };
+    let cells: BTreeMap<usize, &CellFinding> = findings.cells.iter().map(|it| (it.id.cell, it)).collect();
+    let mut passes: BTreeMap<&str, Vec<(&Sample, &CellFinding)>> = BTreeMap::new();
+    for sample in &record.samples {
+        if let Some(cell) = cells.get(&sample.cell) {
+            passes.entry(&cell.arm.name).or_default().push((sample, cell));
+        }
+    }
     for arm in view.looks.arms() {
         let (short, mut points) = (view.names.short(arm), Vec::new());
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for sample in &record.samples {
+        for (sample, cell) in passes.get(arm).into_iter().flatten() {
             let Outcome::Ok { phases, tally } = &sample.outcome else { continue };
-            let Some(cell) = findings.cells.iter().find(|it| it.id.cell == sample.cell && it.arm.name == *arm) else {
-                continue;
-            };
             let Some(median) = cell.ns_per_op.filter(|_| tally.ops > 0).map(|it| it.median) else { continue };
             let ratio = phases.total_ns() as f64 / tally.ops as f64 / median;
             (low, high) = (low.min(ratio), high.max(ratio));
