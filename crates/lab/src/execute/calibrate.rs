@@ -297,8 +297,16 @@ fn is_of(point: &CalibrationPoint, fills: &[Fill]) -> bool {
 }
 
 fn missing(point: &CalibrationPoint, reason: &str) -> String {
+    format!("{}: {reason}", named(point))
+}
+
+fn in_full(point: &CalibrationPoint) -> String {
+    format!("{}, {}, {}", named(point), point.state, point.consume)
+}
+
+fn named(point: &CalibrationPoint) -> String {
     let fill = point.fill.map_or_else(String::new, |it| format!(", fill {it}"));
-    format!("{} {} {}{fill}: {reason}", point.arm, point.workload, Bytes(point.block_bytes))
+    format!("{} {} {}{fill}", point.arm, point.workload, Bytes(point.block_bytes))
 }
 
 /// One pass more of the points that have fewest, as long as the calibration has taken less than its time and there is time left of
@@ -322,8 +330,8 @@ fn passes(
         match one(bench, point, calibration.offset) {
             Ok(pass) => calibration.points[at].passes.push(pass),
             Err(_) if bench.is_interrupted() => break,
-            // One may fail of many.
-            Err(_) if !point.passes.is_empty() => {}
+            // One may fail of many: a page left the page cache, say.
+            Err(_) if !point.passes.is_empty() || bench.failed_once.insert(in_full(point)) => {}
             Err(reason) => {
                 calibration.missing.push(missing(point, &reason));
                 // What cannot be had here is not tried in every round.

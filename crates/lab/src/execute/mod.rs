@@ -19,6 +19,7 @@ mod stage;
 mod trials;
 
 use std::{
+    collections::BTreeSet,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -123,6 +124,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         filled: None,
         unfit_as_found: None,
         changed: Vec::new(),
+        failed_once: BTreeSet::new(),
         underway: None,
     };
     bench.record.advised = settings.advised.cloned().map(Box::new);

@@ -174,6 +174,10 @@ impl Bench<'_> {
                 let bytes = ops.saturating_mul(condition.block_bytes).min(condition.range.bytes);
                 (bytes as f64 / per_s).max(SLOW_PASS_S)
             }
+            (Stage::Cold, Workload::Random, _) => {
+                let ops = sizing::planned_ops(condition, self.window());
+                (sizing::throttled_ns(condition, ops) / 1e9).max(SLOW_PASS_S)
+            }
             // Short passes have many rounds beside long ones.
             (Stage::Warm(_), ..) if self.record.advised.is_some() => 4.0 * WARM_PASS_S,
             // Each access may bring in a window, as most of those through a mapping do; and so may those of the command.

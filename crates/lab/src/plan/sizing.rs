@@ -381,7 +381,9 @@ fn bounds(condition: &Condition, window: u64) -> (u64, u64) {
 /// nothing waits for the device, or no throttle is set.
 fn throttled_ops_per_s(condition: &Condition) -> Option<f64> {
     let storage = condition.storage.filter(|_| condition.state == State::Cold && !condition.workload.writes())?;
-    let by_bytes = storage.read_bytes_per_s.map(|it| it as f64 / condition.block_bytes as f64);
+    // A page is what the page cache reads at least.
+    let read_bytes = condition.block_bytes.max(sys::page_bytes()) as f64;
+    let by_bytes = storage.read_bytes_per_s.map(|it| it as f64 / read_bytes);
     [storage.read_ops_per_s.map(|it| it as f64), by_bytes].into_iter().flatten().reduce(f64::min)
 }
 
@@ -631,6 +633,8 @@ mod tests {
         assert_eq!(least_ops(&under(storage(None, Some(1000))), WINDOW), 1000);
         assert_eq!(least_ops(&under(storage(Some(40 << 20), None)), WINDOW), 10_240);
         assert_eq!(least_ops(&under(storage(Some(40 << 20), Some(1000))), WINDOW), 1000, "the narrower one");
+        let lines = Condition { block_bytes: 64, ..under(storage(Some(40 << 20), None)) };
+        assert_eq!(least_ops(&lines, WINDOW), (40 << 20) / sys::page_bytes(), "a page of each");
         assert_eq!(throttled_ns(&under(storage(None, Some(1000))), 16), 16e6);
         assert_eq!(throttled_ns(&plain(), 16), 0.0);
         assert_eq!(least_ops(&under(storage(None, Some(u64::MAX))), WINDOW), 1 << 18, "each block of the file once");

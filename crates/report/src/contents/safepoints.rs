@@ -23,7 +23,8 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<(Vec<String
 }
 
 fn table(record: &Record, safepoints: &Safepoints) -> Table {
-    let mut columns = vec![Column::left("condition"), Column::left("arm")];
+    // A table that is too wide repeats its first column.
+    let mut columns = vec![Column::left("condition · arm")];
     columns.extend(["asked for", "median", "99 of 100", "longest", "stopped"].map(Column::right));
     let mut conditions: Vec<ConditionId> = safepoints.cells.iter().map(|it| it.id.condition).collect();
     conditions.sort_unstable();
@@ -32,10 +33,9 @@ fn table(record: &Record, safepoints: &Safepoints) -> Table {
     let rows = conditions.into_iter().flat_map(|condition| {
         let label = labels.label(condition.condition_index);
         let cells = safepoints.cells.iter().filter(move |it| it.id.condition == condition);
-        cells.enumerate().map(move |(at, it)| {
+        cells.map(move |it| {
             vec![
-                Cell::plain(if at == 0 { label.clone() } else { String::new() }),
-                Cell::plain(&it.name),
+                Cell::plain(format!("{label} · {}", it.name)),
                 Cell::plain(number::count(it.asked as f64)),
                 Cell::plain(number::duration_glued(it.median_ns)),
                 Cell::plain(match it.p99_is {
