@@ -69,6 +69,7 @@ const MAP_POPULATE: c_int = 0x8000;
 const MADV_RANDOM: c_int = 1;
 const MADV_WILLNEED: c_int = 3;
 const POSIX_FADV_WILLNEED: c_int = 3;
+const POSIX_FADV_DONTNEED: c_int = 4;
 const SIGALRM: c_int = 14;
 const SIGCHLD: c_int = 17;
 const ECHILD: i32 = 10;
@@ -243,6 +244,19 @@ fn brought_in(how: &str, path: &str) -> io::Result<()> {
                 // The limit of an ordinary user is 8 MiB.
                 checked(mlock(whole, bytes) == 0)?;
                 println!("{}", touch(whole, bytes));
+                return Ok(());
+            }
+            "lock-again" | "lock-and-evict" => {
+                for _ in 0..2 {
+                    let whole = map(bytes)?;
+                    checked(mlock(whole, bytes) == 0)?;
+                    checked(munmap(whole, bytes) == 0)?;
+                    if how == "lock-and-evict" {
+                        checked(posix_fadvise(file.as_raw_fd(), 0, 0, POSIX_FADV_DONTNEED) == 0)?;
+                        return Ok(());
+                    }
+                }
+                println!("{}", touch(map(bytes)?, 4096));
                 return Ok(());
             }
             _ => return Err(io::Error::other(format!("{how:?} brings in nothing"))),

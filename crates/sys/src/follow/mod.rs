@@ -298,9 +298,9 @@ fn follow(
     }
     let expired = expired.into_inner();
     let lost = follower.recorded.as_ref().map_or(0, Processes::lost);
-    let touches = match (faults.as_ref(), follower.touches) {
-        (Some(faults), Some(touches)) => Some(faults.seen(touches.unadvised)),
-        _ => refused.map(|why| TouchesSeen { refused: Some(why), ..TouchesSeen::default() }),
+    let touches = match follower.touches {
+        Some(touches) => Some(touches.seen()),
+        None => refused.map(|why| TouchesSeen { refused: Some(why), ..TouchesSeen::default() }),
     };
     let (mut beyond, mut beyond_writes) = (0, 0);
     if let Some((tape, stops)) = tape.zip(stops) {
@@ -581,7 +581,7 @@ impl Follower<'_> {
             Some(injected) => injected.is_inside = true,
             None => {
                 let who = (thread, task.process);
-                let instead = self.touches.as_ref().and_then(|it| it.instead(who, call.does, &arguments));
+                let instead = self.touches.as_mut().and_then(|it| it.instead(who, call.does, &arguments));
                 if let Some((at, value)) = instead {
                     // One that stays as it was brings in more than is touched; that shows in the faults.
                     let is_set = inject::set_argument(thread, at, value).is_ok();

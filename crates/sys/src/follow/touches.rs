@@ -23,6 +23,7 @@ use rustix::{
 
 use super::{Does, NotSeen, Opened, inject};
 use crate::{
+    cache::each_resident,
     folder::{self, Identity},
     page_bytes,
     perf::{PageFault, PageFaults},
@@ -59,7 +60,15 @@ pub struct TouchesSeen {
     pub is_over_budget: bool,
     /// Mappings that did not take the advice, by file.
     pub unadvised: BTreeMap<Identity, u64>,
+    /// Pages that were in the page cache before evictions, by file.
+    pub evicted: BTreeMap<Identity, Evicted>,
 }
+
+/// How often each page was there.
+type Evicted = BTreeMap<u64, u64>;
+
+/// Of a file of so many bytes it takes milliseconds to ask which pages are in the page cache, at each of its mappings.
+const LOOKED_AT_BYTES_MAX: u64 = 64 << 30;
 
 /// The page faults of one execution.
 pub(super) struct Faults(Mutex<Drained>);
@@ -158,7 +167,7 @@ impl Faults {
         self.held().is_over_budget
     }
 
-    pub(super) fn seen(&self, unadvised: BTreeMap<Identity, u64>) -> TouchesSeen {
+    fn seen(&self, unadvised: BTreeMap<Identity, u64>, evicted: BTreeMap<Identity, Evicted>) -> TouchesSeen {
         let mut drained = self.drained();
         TouchesSeen {
             refused: None,
@@ -166,6 +175,7 @@ impl Faults {
             lost: drained.source.lost() + drained.overflowed,
             is_over_budget: drained.is_over_budget,
             unadvised,
+            evicted,
         }
     }
 }
@@ -174,14 +184,31 @@ impl Faults {
 pub(super) struct Touches<'a> {
     pub(super) faults: &'a Faults,
     files: &'a HashSet<Identity>,
-    pub(super) unadvised: BTreeMap<Identity, u64>,
+    unadvised: BTreeMap<Identity, u64>,
+    evicted: BTreeMap<Identity, Evicted>,
     /// Processes whose open files read ahead again, since the time is over.
     relieved: HashSet<i32>,
 }
 
 impl<'a> Touches<'a> {
     pub(super) fn of(faults: &'a Faults, files: &'a HashSet<Identity>) -> Touches<'a> {
-        Touches { faults, files, unadvised: BTreeMap::new(), relieved: HashSet::new() }
+        Touches { faults, files, unadvised: BTreeMap::new(), evicted: BTreeMap::new(), relieved: HashSet::new() }
+    }
+
+    pub(super) fn seen(self) -> TouchesSeen {
+        self.faults.seen(self.unadvised, self.evicted)
+    }
+
+    /// Pages that nothing explains in the end may have been touched unseen, by a system call or in a locked mapping. When they
+    /// are evicted that is not to be seen any more.
+    fn is_evicted(&mut self, process: i32, descriptor: i32, file: Identity) {
+        let Some(open) = open_of(process, descriptor, file) else { return };
+        let bytes = open.metadata().map_or(0, |it| it.len());
+        if bytes <= LOOKED_AT_BYTES_MAX {
+            let pages = self.evicted.entry(file).or_default();
+            // Of what cannot be asked it is not known at the end either.
+            let _ = each_resident(&open, 0, bytes, |page| *pages.entry(page).or_default() += 1);
+        }
     }
 
     fn is_on(&self) -> bool {
@@ -194,7 +221,7 @@ impl<'a> Touches<'a> {
 
     /// What a call is to be asked for instead: the place of an argument, and its value.
     pub(super) fn instead(
-        &self,
+        &mut self,
         (thread, process): (i32, i32),
         does: Does,
         arguments: &[u64; 6],
@@ -207,7 +234,8 @@ impl<'a> Touches<'a> {
                 self.is_one_of(file.as_ref()).filter(|_| self.is_on()).map(|_| (3, arguments[3] & !FILLS))
             }
             Does::AdviseMemory => {
-                const BRINGS_IN: [i32; 7] = [
+                // What takes pages out would take the evidence of touches that were not seen with them.
+                const CHANGES: [i32; 8] = [
                     libc::MADV_NORMAL,
                     libc::MADV_SEQUENTIAL,
                     libc::MADV_WILLNEED,
@@ -215,12 +243,21 @@ impl<'a> Touches<'a> {
                     libc::MADV_POPULATE_READ,
                     libc::MADV_POPULATE_WRITE,
                     MADV_COLLAPSE,
+                    libc::MADV_PAGEOUT,
                 ];
                 let (from, to) = (arguments[0], arguments[0].saturating_add(arguments[1]));
                 let overlaps = |&(of, start, end): &Range| of == process && start < to && from < end;
                 let is_ours = || self.faults.held().advised.iter().any(overlaps);
-                let brings_in = BRINGS_IN.contains(&(arguments[2] as i32));
-                (brings_in && is_ours() && self.is_on()).then_some((2, libc::MADV_RANDOM as u64))
+                let changes = CHANGES.contains(&(arguments[2] as i32));
+                (changes && is_ours() && self.is_on()).then_some((2, libc::MADV_RANDOM as u64))
+            }
+            Does::AdviseFile if arguments[3] as i32 == libc::POSIX_FADV_DONTNEED => {
+                let descriptor = arguments[0] as i32;
+                let file = self.is_on().then(|| Opened::of(thread, descriptor).ok()).flatten();
+                if let Some(file) = self.is_one_of(file.as_ref()) {
+                    self.is_evicted(process, descriptor, file);
+                }
+                None
             }
             Does::AdviseFile => {
                 const BRINGS_IN: [i32; 3] =
@@ -269,6 +306,7 @@ impl<'a> Touches<'a> {
         let Some(file) = self.is_one_of(Some(&Opened::of(thread, arguments[4] as i32)?)) else { return Ok(None) };
         if bytes >= MAPPING_BYTES_MIN {
             // Pages that were read or mapped before would be touched unseen.
+            self.is_evicted(process, arguments[4] as i32, file);
             if !advise(process, arguments[4] as i32, file, Advice::DontNeed) {
                 self.fail(file);
                 return Ok(None);
@@ -347,13 +385,15 @@ impl<'a> Touches<'a> {
 
 /// Gives advice about the open file of a descriptor of another process, if it is of this file.
 fn advise(process: i32, descriptor: i32, file: Identity, advice: Advice) -> bool {
-    let open = || {
-        let process = pidfd_open(Pid::from_raw(process)?, PidfdFlags::empty()).ok()?;
-        // The same open file, which has the advice.
-        let open = File::from(pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty()).ok()?);
-        folder::identity(&open).is_ok_and(|it| it == file).then_some(open)
-    };
-    open().is_some_and(|it| fadvise(it, 0, None, advice).is_ok())
+    // The same open file, which has the advice.
+    open_of(process, descriptor, file).is_some_and(|it| fadvise(it, 0, None, advice).is_ok())
+}
+
+/// The open file of a descriptor of another process, if it is of this file.
+fn open_of(process: i32, descriptor: i32, file: Identity) -> Option<File> {
+    let process = pidfd_open(Pid::from_raw(process)?, PidfdFlags::empty()).ok()?;
+    let open = File::from(pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty()).ok()?);
+    folder::identity(&open).is_ok_and(|it| it == file).then_some(open)
 }
 
 fn is_of_file(arguments: &[u64; 6]) -> bool {

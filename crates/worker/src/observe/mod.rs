@@ -27,7 +27,7 @@ use schema::{
 };
 use sys::{
     cache::{LOOKED_AT_BYTES_MAX, Way, each_resident},
-    follow::{Beside, FollowError, Followed, TouchesAsked, Waiting, WatchedBy, start},
+    follow::{Beside, FollowError, Followed, TouchesAsked, TouchesSeen, Waiting, WatchedBy, start},
 };
 
 use crate::{
@@ -133,22 +133,23 @@ impl Begun {
     }
 }
 
-/// Pages of each file that are in the page cache now and that no access explains: another process has read them, or the kernel has
+/// Pages of each file that are in the page cache now, or were before an eviction, each as often, and that no access explains: another process has read them, or the kernel has
 /// brought them in beside others, and touching them need not have been seen. Files that cannot be looked at are left out.
-fn unexplained(exact: &ExactTo, stream: &Stream) -> Vec<(Identity, u64)> {
+fn unexplained(exact: &ExactTo, touches: Option<&TouchesSeen>, stream: &Stream) -> Vec<(Identity, u64)> {
     let of = |path: &String| {
         // The program may have put something else under the name, which must not be waited for.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
         let metadata = file.metadata().ok().filter(|it| it.is_file() && it.len() <= LOOKED_AT_BYTES_MAX)?;
         let identity = sys::folder::identity(&file).ok()?;
-        let (explained, mut unexplained) = (stream.explained(identity), 0);
-        let each = |page| unexplained += u64::from(!explained.is_some_and(|it| it.contains(page)));
+        let mut resident = touches.and_then(|it| it.evicted.get(&identity)).cloned().unwrap_or_default();
         if !Way::Mincore.shows(&file) {
             return None;
         }
-        each_resident(&file, 0, metadata.len(), each).ok()?;
-        Some((identity, unexplained))
+        each_resident(&file, 0, metadata.len(), |page| *resident.entry(page).or_default() += 1).ok()?;
+        let explained = stream.explained(identity);
+        let is_unexplained = |page: &u64| !explained.is_some_and(|it| it.contains(*page));
+        Some((identity, resident.iter().filter(|it| is_unexplained(it.0)).map(|it| it.1).sum()))
     };
     exact.files.iter().filter(|it| it.why_not.is_none()).filter_map(|it| of(&it.path)).collect()
 }
@@ -175,7 +176,10 @@ fn write(
         notes.push(format!("it ended with {}", followed.status));
     }
     if followed.left > 0 {
-        notes.push(format!("{} processes that it left behind were ended", followed.left));
+        notes.push(match followed.left {
+            1 => "a process that it left behind was ended".into(),
+            several => format!("{several} processes that it left behind were ended"),
+        });
     }
     let wall_ns = u64::try_from(followed.took.as_nanos()).unwrap_or(u64::MAX);
     let run = RecordedRun { command, wall_ns, threads: program.threads, bytes: 0, notes };
@@ -187,7 +191,7 @@ fn write(
         beyond_writes: followed.beyond_writes,
         touches: followed.touches.as_ref(),
         budget_ms: to.exact.as_ref().map_or(0, |it| it.budget_ms),
-        unexplained: to.exact.iter().flat_map(|it| unexplained(it, &stream)).collect(),
+        unexplained: to.exact.iter().flat_map(|it| unexplained(it, followed.touches.as_ref(), &stream)).collect(),
     };
     let (header, body) = stream.finish(counts.files(), ended);
     if header.files.is_empty() {
