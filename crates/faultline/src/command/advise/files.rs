@@ -50,7 +50,9 @@ impl Matters {
 /// are not known; but for programs and their libraries.
 pub(super) fn reached(of: &FileSummary) -> u64 {
     let is_code = of.file.counts.as_ref().is_some_and(observation::Access::is_code);
-    if is_code { 0 } else { read(of).saturating_add(mapped(of)) }
+    // Small reads bring in whole pages, as touches do.
+    let pages = of.distinct_pages.saturating_mul(of.page_bytes).min(of.file.bytes.unwrap_or(u64::MAX));
+    if is_code { 0 } else { read(of).max(pages).saturating_add(mapped(of)) }
 }
 
 /// By calls, those at offsets that were not seen among them, which are no accesses of the trace; and touches that it has.

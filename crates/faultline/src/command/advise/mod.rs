@@ -512,11 +512,19 @@ fn advised(trace: &TraceFile, file: &Path, recorded: &Arm, pattern: Pattern, rea
     }
 }
 
-/// The time of the clock that file systems stamp changes with, in seconds and nanoseconds. It goes by ticks of the kernel, so a
-/// change may have a stamp that is milliseconds older than the exact time (`current_time` in fs/inode.c).
+/// A moment, in seconds and nanoseconds, before which everything was stamped that happened until now, and after which everything
+/// is that happens from now on. The clock of these stamps goes by ticks of the kernel (`current_time` in fs/inode.c), and since
+/// Linux 6.13 some stamps are exact; so it waits until the clock is past the moment, a tick at most.
 fn file_time() -> (i64, i64) {
-    let now = clock_gettime(ClockId::RealtimeCoarse);
-    (now.tv_sec, now.tv_nsec)
+    let of = |clock| {
+        let now = clock_gettime(clock);
+        (now.tv_sec, now.tv_nsec)
+    };
+    let now = of(ClockId::Realtime);
+    while of(ClockId::RealtimeCoarse) <= now {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    now
 }
 
 /// Whether a file was written, or given another name or other rights, at a moment or after it. Some programs open for writing
