@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use rustix::fs::Access;
 use schema::{Findings, Record, across::RunComparison};
 use sys::whole::{AccessRights, Place, Taken, Whole};
 
@@ -112,14 +113,38 @@ pub fn check(documents: &[(&str, Option<&Path>)], force: bool) -> Result<()> {
         if path.is_dir() {
             return Err(UsageError(format!("cannot write {}: it is a folder", path.display())).into());
         }
-        if fs::metadata(path).is_ok_and(|it| it.file_type().is_block_device()) {
-            return Err(UsageError(format!("cannot write {}: it is a disk", path.display())).into());
-        }
-        if path.is_file() && !force {
+        if path.is_file() && !force && descriptor(path).is_none() {
             return Err(UsageError(format!("{} exists already; --force overwrites it", path.display())).into());
         }
+        possible(path).map_err(|error| UsageError(format!("cannot write {}: {error}", path.display())))?;
     }
     Ok(())
+}
+
+/// Whether it can be written, as far as that is known without writing it.
+fn possible(path: &Path) -> io::Result<()> {
+    if let Some(number) = descriptor(path) {
+        return sys::process::duplicate(number).map(drop);
+    }
+    let may_change = |folder: &Path| Ok(rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?);
+    match (fs::metadata(path), Place::of(path)) {
+        (Ok(it), _) if it.file_type().is_block_device() => Err(is_a_disk()),
+        (_, Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+        (Ok(it), Ok(place)) if it.is_file() => may_change(&place.folder()),
+        (Ok(_), _) => Ok(()),
+        (Err(_), _) if path.is_symlink() => Err(io::Error::other("it is a symbolic link that leads to no file")),
+        (Err(_), _) => may_change(folder_of(path)),
+    }
+}
+
+/// Of what is open in this process already (proc_pid_fd(5)).
+fn descriptor(path: &Path) -> Option<i32> {
+    match path.to_str()? {
+        "/dev/stdin" => Some(0),
+        "/dev/stdout" => Some(1),
+        "/dev/stderr" => Some(2),
+        path => path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"))?.parse().ok(),
+    }
 }
 
 /// Whether a page that is to be opened will be a file.
@@ -242,7 +267,7 @@ fn is_same_file(path: &Path, other: &Path) -> bool {
 }
 
 fn refused(path: &Path) -> anyhow::Error {
-    UsageError(format!("{} is the file that is measured; it is never changed", path.display())).into()
+    UsageError(format!("{} is, or may be, a file that is measured; those are never changed", path.display())).into()
 }
 
 /// Whether a file is none of those that a record is of, as far as they are still there.
@@ -250,9 +275,17 @@ fn refused(path: &Path) -> anyhow::Error {
 /// # Errors
 /// It is one of them.
 pub fn spare_measured(record: &Record, path: &Path) -> Result<()> {
-    let named = record.target.files.iter().flat_map(|it| &it.named).filter(|it| !it.folder).map(|it| &it.path);
-    let mut measured = std::iter::once(&record.target.path).chain(named);
-    match measured.any(|it| is_same_file(path, Path::new(it))) {
+    let files = || record.target.files.iter();
+    let named = || files().flat_map(|it| &it.named);
+    let (folders, others) = (named().filter(|it| it.folder), named().filter(|it| !it.folder).map(|it| &it.path));
+    let mut measured = std::iter::once(&record.target.path).chain(others).chain(files().flat_map(|it| &it.first));
+    // The record has the names of some files alone, and any that is there may be one of the others.
+    let place = fs::canonicalize(path).ok();
+    let is_in = |folder: &str| {
+        let folder = fs::canonicalize(folder).ok();
+        place.as_ref().zip(folder).is_some_and(|(place, folder)| place.starts_with(folder))
+    };
+    match measured.any(|it| is_same_file(path, Path::new(it))) || folders.into_iter().any(|it| is_in(&it.path)) {
         true => Err(refused(path)),
         false => Ok(()),
     }
@@ -278,13 +311,16 @@ pub fn write_bytes(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
 }
 
 fn put(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
-    let there = fs::metadata(path).ok();
-    // What is open already is written to as it is.
-    let is_open =
-        ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc"].iter().any(|it| path.starts_with(it));
-    if is_open && there.is_some() {
-        return fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(bytes);
+    // At its position: opened anew it would begin at the start of the file.
+    if let Some(number) = descriptor(path) {
+        let open = sys::process::duplicate(number)?;
+        return if open.metadata()?.file_type().is_block_device() {
+            Err(is_a_disk())
+        } else {
+            (&open).write_all(bytes)
+        };
     }
+    let there = fs::metadata(path).ok();
     let temporary = format!(".faultline-{}-{:08x}.tmp", std::process::id(), fastrand::u32(..));
     match there {
         Some(there) if !there.is_file() => special(path)?.write_all(bytes),
@@ -316,10 +352,14 @@ fn special(path: &Path) -> io::Result<fs::File> {
     };
     let kind = file.metadata()?.file_type();
     match () {
-        () if kind.is_block_device() => Err(io::Error::other("it is a disk, which is never written to")),
+        () if kind.is_block_device() => Err(is_a_disk()),
         () if kind.is_file() => Err(changed()),
         () => Ok(file),
     }
+}
+
+fn is_a_disk() -> io::Error {
+    io::Error::other("it is a disk, which is never written to")
 }
 
 fn changed() -> io::Error {

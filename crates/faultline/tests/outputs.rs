@@ -106,6 +106,39 @@ fn another_name_of_the_measured_file_is_never_overwritten_either() {
 }
 
 #[test]
+fn a_file_of_a_folder_that_was_measured_is_never_overwritten_by_a_report() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("tree");
+    let paths: Vec<String> = (0..30).map(|it| sandbox.write(&format!("tree/f{it}"), "some words")).collect();
+    let (cat, dir) = (format!("cat {folder}/f0"), format!("--dir={folder}"));
+    sandbox.run(&["ab", &cat, &cat, &dir, "--state=as-is", "--rounds=1", "--budget=44s"]).sane();
+    // The record has the names of some of them.
+    for path in &paths {
+        sandbox.run(&["report", "last", "--markdown", path, "--force"]).refused(2, &["measured"]);
+    }
+    assert!(paths.iter().all(|it| fs::read(it).unwrap() == b"some words"));
+}
+
+#[test]
+fn what_is_open_is_written_to_where_it_stands() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    sandbox.run_short(&file, &[]).sane();
+    for (name, path) in [("a", "/dev/stdout"), ("b", "/dev/fd/1"), ("c", "/proc/self/fd/1")] {
+        let written = sandbox.write(name, "");
+        let mut to = fs::File::create(&written).unwrap();
+        std::io::Write::write_all(&mut to, b"before\n").unwrap();
+        let mut command = sandbox.command(&["report", "last", "--quiet", "--markdown", path]);
+        command.stdout(to.try_clone().unwrap()).stderr(Stdio::null());
+        assert!(command.status().unwrap().code().is_some_and(|it| it == 0 || it == 3), "{path}");
+        std::io::Write::write_all(&mut to, b"after\n").unwrap();
+        let text = fs::read_to_string(written).unwrap();
+        assert!(text.starts_with("before\n### ") && text.ends_with("\nafter\n"), "{path}: {text}");
+    }
+    sandbox.run(&["report", "last", "--markdown=/dev/fd/99"]).refused(2, &["/dev/fd/99"]);
+}
+
+#[test]
 fn what_was_there_stays_until_all_of_the_new_is_written() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
@@ -188,6 +221,21 @@ fn places_that_cannot_be_written_are_found_before_anything_is_measured() {
     let file = sandbox.file("file", 1 << 20);
     sandbox.run_short(&file, &["--csv=no/such/folder.csv"]).refused(2, &["there is no folder no/such"]);
     sandbox.run_short(&file, &["--csv=."]).refused(2, &["it is a folder"]);
+    assert_eq!(sandbox.saved(), None);
+}
+
+#[test]
+fn an_output_that_could_not_be_written_is_refused_before_anything_is_measured() {
+    let Some(sandbox) = Sandbox::of_ordinary_user() else { return };
+    let file = sandbox.file("file", 1 << 20);
+    let link = sandbox.at("link");
+    std::os::unix::fs::symlink(sandbox.at("nowhere"), &link).unwrap();
+    let closed = sandbox.folder("closed");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
+    for path in [link, format!("{closed}/page.html")] {
+        sandbox.run_short(&file, &["--html", &path]).refused(2, &[&path]);
+        sandbox.run_short(&file, &["--html", &path, "--force"]).refused(2, &[&path]);
+    }
     assert_eq!(sandbox.saved(), None);
 }
 

@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{self, Write},
-    os::unix::process::CommandExt,
+    os::{fd::FromRawFd, unix::process::CommandExt},
     process::{Command, Output, Stdio},
     time::{Duration, Instant},
 };
@@ -373,6 +373,19 @@ pub fn end_children(grace: Duration) -> Vec<String> {
                 abandoned.push(child);
             }
         }
+    }
+}
+
+/// Another descriptor of what this process has open under a number, at the same position.
+///
+/// # Errors
+/// Nothing is open under it.
+pub fn duplicate(descriptor: i32) -> io::Result<fs::File> {
+    // SAFETY: no memory is touched, and the result is a descriptor of its own.
+    match unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) } {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: it was made just now, and nothing else has it.
+        own => Ok(unsafe { fs::File::from_raw_fd(own) }),
     }
 }
 
