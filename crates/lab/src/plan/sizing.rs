@@ -21,6 +21,8 @@ pub const ROUNDS_OF_CLAIMS: u32 = 8;
 /// frequency is then a small part of it. It is planned for more than that, because passes are faster than their trial; most
 /// of all where the few blocks of a trial wait for a device.
 const PASS_LEAST_NS: f64 = 4e6;
+/// So many times shorter where the fewest rounds would not fit otherwise.
+const SHORTER_MOST: f64 = 8.0;
 const COLD_PASS_LEAST_NS: f64 = 6e6;
 
 /// An arm whose pass takes up to this many times as long as the baseline's has rounds in any budget.
@@ -185,6 +187,8 @@ pub fn size(
     // More may be asked for.
     let or_asked = |usual: u32| rounds.map_or(usual, |it| it.max(usual));
     let claimed = claimed.map_or(0.0, |it| it.ops(&fitting).min(with_rounds(or_asked(ROUNDS_OF_CLAIMS))));
+    // Shorter passes decide more than fewer rounds.
+    let floor = floor.min((with_rounds(or_asked(ROUNDS_MIN)) as u64).max(shortest(condition, trials, window)));
     let ops = (with_rounds(or_asked(ROUNDS_WANTED)).max(claimed).min(cap as f64) as u64).clamp(floor, cap);
     let round_ns = fitting.iter().map(|trial| trial.pass_ns(ops as f64)).sum();
     let too_slow = slow
@@ -330,6 +334,14 @@ fn useful(condition: &Condition, trials: &[Trial], window: u64) -> (u64, u64) {
     let least_ns = if condition.state == State::Cold { COLD_PASS_LEAST_NS } else { PASS_LEAST_NS };
     let long_enough = (least_ns / fastest_ns.max(1.0)) as u64;
     (floor.max(long_enough).min(cap), cap)
+}
+
+/// Of passes that could not be as long as they should be.
+fn shortest(condition: &Condition, trials: &[Trial], window: u64) -> u64 {
+    let (useful, cap) = useful(condition, trials, window);
+    let fastest_ns = trials.iter().map(Trial::ns_per_op).fold(f64::INFINITY, f64::min);
+    let long_enough = (PASS_LEAST_NS / SHORTER_MOST / fastest_ns.max(1.0)) as u64;
+    if condition.ops > 0 { useful } else { bounds(condition, window).0.max(long_enough).min(cap).min(useful) }
 }
 
 /// The least and the most blocks of a useful pass.
@@ -626,6 +638,18 @@ mod tests {
     }
 
     #[test]
+    fn passes_are_shorter_where_the_fewest_rounds_of_long_ones_would_not_fit() {
+        let condition = condition(Workload::Random, State::Mapped, 64, 1 << 30);
+        // 4 ms of the mapping are 2 million blocks, and those take 0.9 s of calls.
+        let trials = [trial(0, 450.0), trial(1, 2.0)];
+        let of = |share_ns: f64| size(&condition, &trials, share_ns, &[0], WINDOW, None);
+        assert_eq!(of(8e9).ops, 2_000_000);
+        let short = of(2.4e9);
+        assert!(f64::from(ROUNDS_MIN) * short.round_ns <= 2.41e9 && short.ops < 1_000_000, "{short:?}");
+        assert_eq!(of(0.1e9).ops, 250_000, "and no shorter than an eighth");
+    }
+
+    #[test]
     fn random_passes_of_a_throttle_take_a_second_and_a_trial_is_not_believed_to_take_less_than_it_allows() {
         let storage = |read_bytes_per_s, read_ops_per_s| Storage { read_bytes_per_s, read_ops_per_s };
         let plain = || condition(Workload::Random, State::Cold, 4096, 1 << 30);
@@ -757,7 +781,7 @@ mod tests {
     #[test]
     fn the_pass_of_the_fastest_arm_is_long_enough_to_time() {
         let condition = condition(Workload::Random, State::Mapped, 64, 1 << 30);
-        let sizing = size(&condition, &[trial(0, 800.0), trial(1, 40.0)], 0.5e9, &[0], WINDOW, None);
+        let sizing = size(&condition, &[trial(0, 800.0), trial(1, 40.0)], 1e9, &[0], WINDOW, None);
         assert_eq!(sizing.ops, (PASS_LEAST_NS / 40.0) as u64, "{sizing:?}");
         assert_eq!(sizing.too_slow, []);
     }
