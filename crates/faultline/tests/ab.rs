@@ -580,7 +580,7 @@ fn a_folder_and_files_are_read_and_watched_together_within_few_open_files() {
     let files = record.target.files.as_ref().unwrap();
     assert_eq!((files.count, files.folders, files.first.len()), (201, 1, 20));
     assert_eq!(record.target.bytes, 200 * 3300 + 10_000);
-    assert!(record.limits.iter().any(|it| it.contains("1 symbolic links were not followed")), "{:?}", record.limits);
+    assert!(record.limits.iter().any(|it| it.contains("1 symbolic link was not followed")), "{:?}", record.limits);
     let pages = |it: &schema::record::Sample| it.resident_before.value().map(|it| (it.pages, it.of));
     assert!(record.samples.iter().all(|it| pages(it) == Some((203, 203))), "{:?}", record.samples);
 }

@@ -48,5 +48,6 @@ fn of_line(line: &MapLine, comparisons: &[Comparison], accounts: &[CostBreakdown
 }
 
 fn ns_of(account: &CostBreakdown, cause: Cause) -> f64 {
-    account.components.iter().filter(|it| it.cause == cause).map(|it| it.ns).sum()
+    // The sum of none is -0.
+    account.components.iter().filter(|it| it.cause == cause).map(|it| it.ns).sum::<f64>() + 0.0
 }

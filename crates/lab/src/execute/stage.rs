@@ -44,6 +44,8 @@ const SHARE_OF_CALIBRATION: f64 = 0.15;
 /// proportions matter, to each other and to what is around a pass: stages share the budget by them.
 const WARM_PASS_S: f64 = 0.012;
 const SLOW_PASS_S: f64 = 0.02;
+/// The experiment that is made for unit costs.
+const CALIBRATE: &str = "calibrate";
 /// Of a scan in state limited, until it is steady, and the timed one.
 const LIMITED_PASSES: f64 = 4.0;
 
@@ -283,6 +285,12 @@ impl Bench<'_> {
             Ok(range) => calibrate::begin(range.offset, self.settings.budget),
             Err(reason) => Reading::unavailable(reason),
         };
+        // Other experiments say it where unit costs would explain something.
+        if let (true, Reading::Unavailable { unavailable }) =
+            (self.record.experiment.name == CALIBRATE, &self.record.calibration)
+        {
+            self.record.limits.push(format!("no unit costs were measured: {unavailable}"));
+        }
     }
 
     /// Where a warm stage begins: after what is there was looked at.

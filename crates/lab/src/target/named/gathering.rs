@@ -43,7 +43,7 @@ pub(super) struct Gathering<'a> {
     /// Of all files that were found, also of those that were named before.
     pub(super) seen_bytes: u64,
     /// What was left out: why, how often, and the first names.
-    left_out: BTreeMap<&'static str, (usize, Vec<String>)>,
+    left_out: BTreeMap<[&'static str; 2], (usize, Vec<String>)>,
 }
 
 impl<'a> Gathering<'a> {
@@ -150,7 +150,7 @@ impl<'a> Gathering<'a> {
                     return Err(error).with_context(|| format!("cannot list {}", folder.display()));
                 }
                 Err(_) => {
-                    self.leave_out("folders cannot be listed", &folder);
+                    self.leave_out(["folder cannot be listed", "folders cannot be listed"], &folder);
                     continue;
                 }
             };
@@ -163,14 +163,19 @@ impl<'a> Gathering<'a> {
                 match () {
                     // Workers and observers get paths as text.
                     () if path.to_str().is_none() => {
-                        self.leave_out("entries whose names are not UTF-8 were left out", &path);
+                        let one = "entry whose name is not UTF-8 was left out";
+                        self.leave_out([one, "entries whose names are not UTF-8 were left out"], &path);
                     }
                     () if kind.is_dir() => open_folders.push(path),
                     () if kind.is_file() => self.found(path)?,
                     () if kind.is_symlink() => {
-                        self.leave_out("symbolic links were not followed (name their targets)", &path);
+                        let one = "symbolic link was not followed (name its target)";
+                        self.leave_out([one, "symbolic links were not followed (name their targets)"], &path);
                     }
-                    () => self.leave_out("pipes, sockets and devices were left out", &path),
+                    () => {
+                        let one = "pipe, socket or device was left out";
+                        self.leave_out([one, "pipes, sockets and devices were left out"], &path);
+                    }
                 }
             }
         }
@@ -181,13 +186,15 @@ impl<'a> Gathering<'a> {
         match open(&path).and_then(|file| Ok((file.metadata()?, file))) {
             Ok((metadata, file)) => self.enter(path, &file, &metadata),
             Err(_) => {
-                self.leave_out("files cannot be read, by the commands either, and were left out", &path);
+                let one = "file cannot be read, by the commands either, and was left out";
+                self.leave_out([one, "files cannot be read, by the commands either, and were left out"], &path);
                 Ok(())
             }
         }
     }
 
-    fn leave_out(&mut self, why: &'static str, path: &Path) {
+    /// `why`: of one, and of several.
+    fn leave_out(&mut self, why: [&'static str; 2], path: &Path) {
         let (count, names) = self.left_out.entry(why).or_default();
         *count += 1;
         if names.len() < NAMES_SHOWN {
@@ -197,7 +204,8 @@ impl<'a> Gathering<'a> {
 
     /// `2 symbolic links were not followed (…): a, b`
     pub(super) fn notes(&self) -> Vec<String> {
-        let described = self.left_out.iter().map(|(why, (count, names))| {
+        let described = self.left_out.iter().map(|([one, several], (count, names))| {
+            let why = if *count == 1 { one } else { several };
             let more = if *count > names.len() { ", …" } else { "" };
             format!("{count} {why}: {}{more}", names.join(", "))
         });

@@ -58,9 +58,14 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
     let view = View::of(record, findings);
     let breakdowns: &[CostBreakdown] = findings.costs.as_ref().map_or(&[], |it| &it.breakdowns);
     let groups = view.groups();
-    let figures: Vec<Figure> =
-        groups.iter().filter_map(|(title, cells)| figure(record, title, cells, breakdowns)).collect();
-    if figures.is_empty() { Err(format!("No cell has CPU times: {}.", reason(findings))) } else { Ok(figures) }
+    let mut left_out = Vec::new();
+    let mut figures: Vec<Figure> =
+        groups.iter().filter_map(|(title, cells)| figure(record, title, cells, breakdowns, &mut left_out)).collect();
+    match figures.first_mut() {
+        Some(first) => first.notes.append(&mut left_out),
+        None => return Err(format!("No cell has CPU times: {}.", reason(findings))),
+    }
+    Ok(figures)
 }
 
 fn reason(findings: &Findings) -> String {
@@ -74,7 +79,9 @@ fn by_breakdown(cell: &CellFinding, total: f64, breakdowns: &[CostBreakdown]) ->
     let ops = breakdown.condition.ops as f64;
     let mut parts = [0.0; PARTS.len()];
     for (place, cause) in Cause::ALL.iter().enumerate() {
-        parts[CAUSES + place] = breakdown.components.iter().filter(|it| it.cause == *cause).map(|it| it.ns / ops).sum();
+        // The sum of none is -0.
+        let of_cause = breakdown.components.iter().filter(|it| it.cause == *cause).map(|it| it.ns / ops);
+        parts[CAUSES + place] = of_cause.sum::<f64>() + 0.0;
     }
     let rest = total - breakdown.components_ns / ops;
     parts[UNEXPLAINED] = rest.max(0.0);
@@ -101,7 +108,14 @@ fn by_ticks(record: &Record, cell: &CellFinding, total: f64) -> Result<[f64; PAR
     Ok(parts)
 }
 
-fn figure(record: &Record, title: &str, cells: &[Named], breakdowns: &[CostBreakdown]) -> Option<Figure> {
+/// What is said of a group without a figure goes to `left_out`.
+fn figure(
+    record: &Record,
+    title: &str,
+    cells: &[Named],
+    breakdowns: &[CostBreakdown],
+    left_out: &mut Vec<String>,
+) -> Option<Figure> {
     let mut rows: Vec<CostBar> = Vec::new();
     let mut notes = Vec::new();
     for it in cells.iter().filter(|it| !it.cell.control) {
@@ -128,6 +142,7 @@ fn figure(record: &Record, title: &str, cells: &[Named], breakdowns: &[CostBreak
         rows.push(CostBar { name: it.row(), whole, whole_of, parts, too_much });
     }
     if rows.is_empty() {
+        left_out.extend(notes.into_iter().map(|it| format!("{title}: {it}")));
         return None;
     }
     let (heading, per) = cells.first()?.heading();
