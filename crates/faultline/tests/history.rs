@@ -257,9 +257,9 @@ fn a_record_that_was_not_made_here_is_run_again_on_a_target_that_the_user_names(
     let file = sandbox.file("input", 300_000);
     let id = "20261121T000000Z-beef";
     let saved = stranger(&sandbox, id, |it| (it.target.path, it.target.made_here) = (file.clone(), false));
-    sandbox.run(&["rerun", &saved]).refused(2, &["not made here", &file, "--target"]);
+    sandbox.run(&["rerun", &saved]).refused(2, &["data folder", &file, "--target"]);
     sandbox.run(&["import", &saved]).expect(0);
-    sandbox.run(&["rerun", id]).refused(2, &["not made here", &file, "--target"]);
+    sandbox.run(&["rerun", id]).refused(2, &["data folder", &file, "--target"]);
     let made = stranger(&sandbox, id, |it| it.target.made_here = true);
     sandbox.run(&["rerun", &made]).refused(2, &["--target"]);
     assert_eq!(sandbox.saved(), None);

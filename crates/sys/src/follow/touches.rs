@@ -201,7 +201,7 @@ impl<'a> Touches<'a> {
 
     /// Pages that nothing explains in the end may have been touched unseen, by a system call or in a locked mapping. When they
     /// are evicted that is not to be seen any more.
-    fn is_evicted(&mut self, process: i32, descriptor: i32, file: Identity) {
+    fn look_before_eviction(&mut self, process: i32, descriptor: i32, file: Identity) {
         let Some(open) = open_of(process, descriptor, file) else { return };
         let bytes = open.metadata().map_or(0, |it| it.len());
         if bytes <= LOOKED_AT_BYTES_MAX {
@@ -255,7 +255,7 @@ impl<'a> Touches<'a> {
                 let descriptor = arguments[0] as i32;
                 let file = self.is_on().then(|| Opened::of(thread, descriptor).ok()).flatten();
                 if let Some(file) = self.is_one_of(file.as_ref()) {
-                    self.is_evicted(process, descriptor, file);
+                    self.look_before_eviction(process, descriptor, file);
                 }
                 None
             }
@@ -306,7 +306,7 @@ impl<'a> Touches<'a> {
         let Some(file) = self.is_one_of(Some(&Opened::of(thread, arguments[4] as i32)?)) else { return Ok(None) };
         if bytes >= MAPPING_BYTES_MIN {
             // Pages that were read or mapped before would be touched unseen.
-            self.is_evicted(process, arguments[4] as i32, file);
+            self.look_before_eviction(process, arguments[4] as i32, file);
             if !advise(process, arguments[4] as i32, file, Advice::DontNeed) {
                 self.fail(file);
                 return Ok(None);

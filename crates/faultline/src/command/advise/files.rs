@@ -451,7 +451,7 @@ mod tests {
             touched: 0,
             threads: 1,
             bytes: read,
-            distinct_pages: 1,
+            distinct_pages: 0,
             page_bytes: 4096,
             in_order: 0,
             end_bytes: read,
@@ -569,6 +569,16 @@ mod tests {
         let mut index = file("/own/index", 0, 800);
         index.file.bytes = Some(100);
         assert_eq!(of(vec![index, file("/own/large", 600, 0)]).unwrap(), Matters::One(1));
+    }
+
+    #[test]
+    fn small_reads_count_by_the_pages_that_they_bring_in_and_by_no_more_than_the_file_has() {
+        let small = FileSummary { distinct_pages: 7000, ..file("/own/index", 8000 * 64, 0) };
+        assert_eq!(reached(&small), 7000 * 4096);
+        assert_eq!(of(vec![file("/own/code", 2 << 20, 0), small.clone()]).unwrap(), Matters::One(1));
+        let mut one = FileSummary { distinct_pages: 1, ..file("/own/a", 10, 0) };
+        one.file.bytes = Some(100);
+        assert_eq!(reached(&one), 100);
     }
 
     #[test]

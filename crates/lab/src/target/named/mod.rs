@@ -745,7 +745,7 @@ mod tests {
         assert!(named.holds(&at("same")) && !named.holds(&at("pipe")));
         assert!(named.largest().ends_with("one"));
         let described = named.notes.join("\n");
-        assert!(described.contains("1 symbolic links were not followed") && described.contains("pipe"), "{described}");
+        assert!(described.contains("1 symbolic link was not followed") && described.contains("pipe"), "{described}");
     }
 
     #[test]
