@@ -33,7 +33,8 @@ fn main() -> ExitCode {
                  programs of their own, written to stdout"
             );
             eprintln!(
-                "       cargo xtask bench loops [WORD…]  only its cells against the bare loop, or those with the words, written to stdout"
+                "       cargo xtask bench loops [WORD…]  only its cells against the bare loop, or those with the words, written to \
+                 stdout"
             );
             eprintln!(
                 "       cargo xtask miri    the tests that can run under Miri, which needs a nightly toolchain with it"

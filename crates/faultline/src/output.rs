@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use rustix::fs::Access;
+use rustix::fs::{Access, OFlags};
 use schema::{Findings, Record, across::RunComparison};
 use sys::whole::{AccessRights, Place, Taken, Whole};
 
@@ -124,7 +124,9 @@ pub fn check(documents: &[(&str, Option<&Path>)], force: bool) -> Result<()> {
 /// Whether it can be written, as far as that is known without writing it.
 fn possible(path: &Path) -> io::Result<()> {
     if let Some(number) = descriptor(path) {
-        return sys::process::duplicate(number).map(drop);
+        let open = sys::process::duplicate(number)?;
+        let is_for_reading = rustix::fs::fcntl_getfl(&open)? & OFlags::RWMODE == OFlags::RDONLY;
+        return if is_for_reading { Err(io::Error::other("it is open for reading only")) } else { Ok(()) };
     }
     let may_change = |folder: &Path| Ok(rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?);
     match (fs::metadata(path), Place::of(path)) {
@@ -345,7 +347,7 @@ fn special(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     options.write(true);
     let file = match Place::of(path) {
-        Ok(place) => options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32).open(place.path())?,
+        Ok(place) => options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(place.path())?,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
         // A link to what is open (proc_pid_fd(5)) names no place.
         Err(_) => options.open(path)?,

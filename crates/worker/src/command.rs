@@ -13,7 +13,7 @@ use std::{
     hash::Hasher,
     io::{self, Read},
     os::unix::process::ExitStatusExt,
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
@@ -136,8 +136,11 @@ impl Session for Execution {
         let mut child = command.spawn().map_err(|error| ("open", unstartable(spec, &spec.line, error)))?;
         let started = Instant::now();
         let mut tree = ProcessTree::of(Pid::from_child(&child));
-        let ended = self.attend(&mut child, &mut tree);
+        let mut ended = self.attend(&mut child, &mut tree);
         let left = self.end_all_within(ended.as_ref().map_or(GRACE, |it| rest_of_grace(it.when)));
+        if let (Ok(ended), []) = (&mut ended, &left[..]) {
+            ended.read_rest().map_err(|error| ("work", at("reading its output")(error)))?;
+        }
         let usage = usage::between(&before.0, &usage::of_children());
         let mut seen = tree.readings();
         if let Ok(ended) = &ended {
@@ -210,7 +213,7 @@ impl Execution {
                     continue;
                 }
             };
-            let ended = Ended { status: followed.status, when, output, stderr };
+            let ended = Ended { status: followed.status, when, output, stderr, pipes: None };
             // A trace is of what there was, however it ended, and says so.
             if watch.trace.is_none() {
                 if followed.expired {
@@ -298,7 +301,8 @@ impl Execution {
             if let Some((when, status)) = ended
                 && (open == [false, false] || rest_of_grace(when).is_zero())
             {
-                return Ok(Ended { status, when, output, stderr: words });
+                let pipes = Some((stdout, stderr));
+                return Ok(Ended { status, when, output, stderr: words, pipes });
             }
         }
     }
@@ -401,9 +405,24 @@ struct Ended {
     when: Instant,
     output: Output,
     stderr: Vec<u8>,
+    /// Open until all processes have ended, which would be killed by what they write otherwise.
+    pipes: Option<(ChildStdout, ChildStderr)>,
 }
 
 impl Ended {
+    /// What lies in the pipe once nothing writes to it any more.
+    fn read_rest(&mut self) -> io::Result<()> {
+        let Some((mut stdout, _)) = self.pipes.take() else { return Ok(()) };
+        let mut chunk = vec![0; 64 << 10];
+        while poll(&mut [PollFd::new(&stdout, PollFlags::IN)], Some(&Timespec::default()))? > 0 {
+            match stdout.read(&mut chunk)? {
+                0 => break,
+                read => self.output.add(&chunk[..read]),
+            }
+        }
+        Ok(())
+    }
+
     /// Of output and exit code. Those of versions before were shorter, and cannot be held against it.
     fn checksum(&self) -> String {
         let mut all = self.output.hash.clone();

@@ -53,7 +53,7 @@ final class Session {
             return new Team(job);
         } catch (OutOfMemoryError refused) {
             throw new Job.Unavailable("a JVM has no room for " + job.threads + " times " + job.blockBytes + " bytes (OutOfMemoryError: "
-                + refused.getMessage() + "): its heap and its direct memory have at most " + Runtime.getRuntime().maxMemory() + " bytes here");
+                + refused.getMessage() + "); its heap has at most " + Runtime.getRuntime().maxMemory() + " bytes");
         }
     }
 

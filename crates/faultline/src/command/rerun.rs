@@ -52,8 +52,8 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     let is_of_several = experiment.comparisons.iter().any(traced);
     if origin != Origin::Own && args.target.is_none() {
         return Err(UsageError(format!(
-            "the run {} is not one of this machine's data folder, and measured {}; --target names a file to measure instead, or a folder for a \
-             test file of {}",
+            "the run {} is not one of this machine's data folder, and measured {}; --target names a file to measure instead, \
+             or a folder for a test file of {}",
             before.id,
             before.target.path,
             Bytes(before.target.bytes)

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use lab::trace::{self, NotRecorded, Recording, TraceFile};
 use schema::{leftover::FileIdentity, observation::Means};
 
@@ -93,6 +93,6 @@ fn export(args: &TraceExportArgs) -> Result<()> {
     output::check(&[("output", Some(&args.output))], args.force)?;
     let trace = TraceFile::open(&args.trace)?;
     replay::warn_of_gaps(&trace);
-    let text = trace::iolog(&trace.header, trace.accesses()?.into_iter()).map_err(|why| anyhow!("{why}"))?;
+    let text = trace::iolog(&trace.header, trace.accesses()?.into_iter())?;
     output::write(&args.output, &text, args.force)
 }

@@ -1,7 +1,7 @@
 //! What a run works with, and the record that it makes.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -41,8 +41,8 @@ pub struct Bench<'a> {
     pub(super) unfit_as_found: Option<String>,
     /// Fills whose folios did not stay, until the calibration has forgotten what was measured on them.
     pub(super) changed: Vec<Fill>,
-    /// Calibrated operations of which a pass failed before there was another one.
-    pub(super) failed_once: BTreeSet<String>,
+    /// Passes of calibrated operations that failed.
+    pub(super) failures: BTreeMap<String, u32>,
     /// The answer that is being measured again; the record has it once it is done.
     pub(super) underway: Option<Confirmation>,
 }
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn passes_that_are_drawn_anew_share_their_places_with_no_other() {
         let round = |passes| Draw { passes, ..Draw::new(1) }.round_of_its_own();
-        let rounds: BTreeSet<u32> = (0..10_000).map(round).collect();
+        let rounds: std::collections::BTreeSet<u32> = (0..10_000).map(round).collect();
         assert_eq!(rounds.len(), 10_000);
         assert!(rounds.iter().all(|&it| it > 1 << 30), "rounds of cells and of confirmations are below");
     }

@@ -309,6 +309,9 @@ fn named(point: &CalibrationPoint) -> String {
     format!("{} {} {}{fill}", point.arm, point.workload, Bytes(point.block_bytes))
 }
 
+/// One may fail of many: a page left the page cache, say. What fails more often is not tried in every round.
+const FAILURES_MOST: u32 = 2;
+
 /// One pass more of the points that have fewest, as long as the calibration has taken less than its time and there is time left of
 /// the run.
 fn passes(
@@ -319,7 +322,10 @@ fn passes(
     wanted: &dyn Fn(&CalibrationPoint) -> bool,
 ) {
     let started = Instant::now();
-    let mut chosen: Vec<usize> = (0..calibration.points.len()).filter(|&it| wanted(&calibration.points[it])).collect();
+    let fails = |it: &CalibrationPoint| bench.failures.get(&in_full(it)).is_some_and(|it| *it >= FAILURES_MOST);
+    let is_chosen = |it: &CalibrationPoint| wanted(it) && !fails(it);
+    let mut chosen: Vec<usize> =
+        (0..calibration.points.len()).filter(|&it| is_chosen(&calibration.points[it])).collect();
     chosen.sort_by_key(|&it| calibration.points[it].passes.len());
     for at in chosen.into_iter().take(most) {
         let is_over = calibration.elapsed_s + started.elapsed().as_secs_f64() > time_s || bench.clock.is_over();
@@ -330,12 +336,13 @@ fn passes(
         match one(bench, point, calibration.offset) {
             Ok(pass) => calibration.points[at].passes.push(pass),
             Err(_) if bench.is_interrupted() => break,
-            // One may fail of many: a page left the page cache, say.
-            Err(_) if !point.passes.is_empty() || bench.failed_once.insert(in_full(point)) => {}
             Err(reason) => {
-                calibration.missing.push(missing(point, &reason));
-                // What cannot be had here is not tried in every round.
-                calibration.points[at].ops = 0;
+                let failures = bench.failures.entry(in_full(point)).or_default();
+                *failures += 1;
+                if *failures >= FAILURES_MOST && point.passes.is_empty() {
+                    calibration.missing.push(missing(point, &reason));
+                    calibration.points[at].ops = 0;
+                }
             }
         }
     }

@@ -19,7 +19,7 @@ mod stage;
 mod trials;
 
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -124,7 +124,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         filled: None,
         unfit_as_found: None,
         changed: Vec::new(),
-        failed_once: BTreeSet::new(),
+        failures: BTreeMap::new(),
         underway: None,
     };
     bench.record.advised = settings.advised.cloned().map(Box::new);

@@ -188,8 +188,8 @@ pub fn size(
     let or_asked = |usual: u32| rounds.map_or(usual, |it| it.max(usual));
     let claimed = claimed.map_or(0.0, |it| it.ops(&fitting).min(with_rounds(or_asked(ROUNDS_OF_CLAIMS))));
     // Shorter passes decide more than fewer rounds.
-    let floor = floor.min((with_rounds(or_asked(ROUNDS_MIN)) as u64).max(shortest(condition, trials, window)));
-    let ops = (with_rounds(or_asked(ROUNDS_WANTED)).max(claimed).min(cap as f64) as u64).clamp(floor, cap);
+    let least = floor.min((with_rounds(or_asked(ROUNDS_MIN)) as u64).max(shortest(condition, trials, window)));
+    let ops = (with_rounds(or_asked(ROUNDS_WANTED)).max(claimed).min(cap as f64) as u64).clamp(least, cap);
     let round_ns = fitting.iter().map(|trial| trial.pass_ns(ops as f64)).sum();
     let too_slow = slow
         .into_iter()
@@ -381,16 +381,20 @@ fn bounds(condition: &Condition, window: u64) -> (u64, u64) {
             let (least, least_bytes): (u64, u64) =
                 if condition.state == State::Cold { (32, 16 << 20) } else { (8192, 64 << 20) };
             let floor = least.min((least_bytes / block).max(8)).max(threads).max(filling_ops(condition));
-            // Blocks that are read again come from the page cache.
             let of_throttle = throttled_ops_per_s(condition).unwrap_or(0.0) as u64;
-            let floor = floor.max(of_throttle.min(condition.blocks_in_range()));
+            let floor = floor.max(of_throttle.min(requests_most(condition)));
             (floor, floor.max(1 << 24))
         }
     }
 }
 
-/// So many random blocks a throttle lets through in a second at most: each is a request of its own. Nothing where
-/// nothing waits for the device, or no throttle is set.
+/// What is read again comes from the page cache, which reads a page at least.
+fn requests_most(condition: &Condition) -> u64 {
+    condition.range.bytes.div_ceil(condition.block_bytes.max(sys::page_bytes()))
+}
+
+/// So many random blocks a throttle lets through in a second at most, each by a request of its own (a mapping may make
+/// larger ones). Nothing where nothing waits for the device, or no throttle is set.
 fn throttled_ops_per_s(condition: &Condition) -> Option<f64> {
     let storage = condition.storage.filter(|_| condition.state == State::Cold && !condition.workload.writes())?;
     // A page is what the page cache reads at least.
@@ -403,7 +407,7 @@ fn throttled_ops_per_s(condition: &Condition) -> Option<f64> {
 /// trial of few says nothing of it (block/blk-throttle.c).
 pub fn throttled_ns(condition: &Condition, ops: u64) -> f64 {
     let per_s = throttled_ops_per_s(condition).filter(|_| condition.workload == Workload::Random);
-    per_s.map_or(0.0, |it| ops as f64 / it.max(f64::MIN_POSITIVE) * 1e9)
+    per_s.map_or(0.0, |it| ops.min(requests_most(condition)) as f64 / it.max(f64::MIN_POSITIVE) * 1e9)
 }
 
 /// Warm passes must fill the memory of a limited condition; this many blocks do it in about a hundred passes.
@@ -650,7 +654,7 @@ mod tests {
     }
 
     #[test]
-    fn random_passes_of_a_throttle_take_a_second_and_a_trial_is_not_believed_to_take_less_than_it_allows() {
+    fn random_passes_of_a_throttle_take_a_second_and_a_trial_takes_no_less_than_it_allows() {
         let storage = |read_bytes_per_s, read_ops_per_s| Storage { read_bytes_per_s, read_ops_per_s };
         let plain = || condition(Workload::Random, State::Cold, 4096, 1 << 30);
         let under = |storage| Condition { storage: Some(storage), ..plain() };
@@ -661,7 +665,7 @@ mod tests {
         assert_eq!(least_ops(&lines, WINDOW), (40 << 20) / sys::page_bytes(), "a page of each");
         assert_eq!(throttled_ns(&under(storage(None, Some(1000))), 16), 16e6);
         assert_eq!(throttled_ns(&plain(), 16), 0.0);
-        assert_eq!(least_ops(&under(storage(None, Some(u64::MAX))), WINDOW), 1 << 18, "each block of the file once");
+        assert_eq!(least_ops(&under(storage(None, Some(u64::MAX))), WINDOW), 1 << 18, "each page of the file once");
         let scan = Condition { workload: Workload::Scan, ..under(storage(None, Some(1000))) };
         assert_eq!(throttled_ns(&scan, 16), 0.0, "read-ahead makes one request of many blocks");
     }

@@ -61,6 +61,8 @@ pub enum NoIolog {
     TooLong,
 }
 
+impl std::error::Error for NoIolog {}
+
 impl fmt::Display for NoIolog {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
@@ -84,7 +86,7 @@ const LOG_MAX: usize = 2 << 30;
 /// As fio replays it (`read_iolog`), without waiting between accesses.
 ///
 /// # Errors
-/// The trace is one that an iolog cannot say.
+/// The trace cannot be written as an iolog.
 pub fn write(header: &Header, accesses: impl Iterator<Item = Access>) -> Result<String, NoIolog> {
     let is_word = |it: &str| !it.contains(|it: char| it.is_whitespace() || it.is_control());
     if let Some(file) = header.files.iter().find(|it| !is_word(&it.path)) {

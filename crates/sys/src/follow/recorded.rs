@@ -543,7 +543,7 @@ pub(super) struct Stops {
 const STOPS_MAX: usize = 1 << 20;
 
 impl Stops {
-    /// And until where calls that were recorded can be told by it.
+    /// And the place after which the files of recorded calls are not known.
     pub(super) fn received(self) -> (Vec<(u64, Event)>, Option<u64>) {
         (self.received, self.cut)
     }
@@ -630,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_calls_after_the_last_stop_that_was_kept_are_counted_and_not_told() {
+    fn recorded_calls_after_the_last_stop_that_was_kept_are_counted_and_not_passed_on() {
         let seen = |place| RecordedCall {
             place,
             thread: 1,

@@ -67,8 +67,8 @@ pub struct TouchesSeen {
 /// How often each page was there.
 type Evicted = BTreeMap<u64, u64>;
 
-/// Of a file of so many bytes it takes milliseconds to ask which pages are in the page cache, at each of its mappings.
-const LOOKED_AT_BYTES_MAX: u64 = 64 << 30;
+/// Of a longer file it takes too long to ask which pages are in the page cache, at each of its mappings.
+const BYTES_MAX_BEFORE_EVICTION: u64 = 16 << 30;
 
 /// The page faults of one execution.
 pub(super) struct Faults(Mutex<Drained>);
@@ -200,15 +200,27 @@ impl<'a> Touches<'a> {
     }
 
     /// Pages that nothing explains in the end may have been touched unseen, by a system call or in a locked mapping. When they
-    /// are evicted that is not to be seen any more.
-    fn look_before_eviction(&mut self, process: i32, descriptor: i32, file: Identity) {
+    /// are evicted that is not to be seen any more. No bytes: all up to the end.
+    fn look_before_eviction(&mut self, process: i32, descriptor: i32, file: Identity, (offset, bytes): (u64, u64)) {
         let Some(open) = open_of(process, descriptor, file) else { return };
-        let bytes = open.metadata().map_or(0, |it| it.len());
-        if bytes <= LOOKED_AT_BYTES_MAX {
+        let whole = open.metadata().map_or(0, |it| it.len());
+        let rest = whole.saturating_sub(offset);
+        let bytes = if bytes == 0 { rest } else { bytes.min(rest) };
+        if bytes > 0 && whole <= BYTES_MAX_BEFORE_EVICTION {
             let pages = self.evicted.entry(file).or_default();
             // Of what cannot be asked it is not known at the end either.
-            let _ = each_resident(&open, 0, bytes, |page| *pages.entry(page).or_default() += 1);
+            let _ = each_resident(&open, offset, bytes, |page| *pages.entry(page).or_default() += 1);
         }
+    }
+
+    /// What could not be evicted is looked at again, later or at the end.
+    fn look_after_eviction(&mut self, process: i32, descriptor: i32, file: Identity) {
+        let Some(pages) = self.evicted.get_mut(&file).filter(|it| !it.is_empty()) else { return };
+        let Some(open) = open_of(process, descriptor, file) else { return };
+        let bytes = open.metadata().map_or(0, |it| it.len()).min(BYTES_MAX_BEFORE_EVICTION);
+        let _ = each_resident(&open, 0, bytes, |page| {
+            pages.entry(page).and_modify(|it| *it = it.saturating_sub(1));
+        });
     }
 
     fn is_on(&self) -> bool {
@@ -234,7 +246,7 @@ impl<'a> Touches<'a> {
                 self.is_one_of(file.as_ref()).filter(|_| self.is_on()).map(|_| (3, arguments[3] & !FILLS))
             }
             Does::AdviseMemory => {
-                // What takes pages out would take the evidence of touches that were not seen with them.
+                // Evicted pages would no longer show that touches were not seen.
                 const CHANGES: [i32; 8] = [
                     libc::MADV_NORMAL,
                     libc::MADV_SEQUENTIAL,
@@ -255,7 +267,7 @@ impl<'a> Touches<'a> {
                 let descriptor = arguments[0] as i32;
                 let file = self.is_on().then(|| Opened::of(thread, descriptor).ok()).flatten();
                 if let Some(file) = self.is_one_of(file.as_ref()) {
-                    self.look_before_eviction(process, descriptor, file);
+                    self.look_before_eviction(process, descriptor, file, (arguments[1], arguments[2]));
                 }
                 None
             }
@@ -306,11 +318,12 @@ impl<'a> Touches<'a> {
         let Some(file) = self.is_one_of(Some(&Opened::of(thread, arguments[4] as i32)?)) else { return Ok(None) };
         if bytes >= MAPPING_BYTES_MIN {
             // Pages that were read or mapped before would be touched unseen.
-            self.look_before_eviction(process, arguments[4] as i32, file);
+            self.look_before_eviction(process, arguments[4] as i32, file, (0, 0));
             if !advise(process, arguments[4] as i32, file, Advice::DontNeed) {
                 self.fail(file);
                 return Ok(None);
             }
+            self.look_after_eviction(process, arguments[4] as i32, file);
         }
         match inject::Injected::madvise(thread, result as u64, bytes, libc::MADV_RANDOM, Some(file)) {
             Ok(injected) => Ok(Some(injected)),

@@ -82,7 +82,7 @@ impl MmapWay {
             }
             "populate-read" => true,
             "populate-write" => {
-                return Err("MADV_POPULATE_WRITE makes pages writable, and no mapping for reading is".into());
+                return Err("MADV_POPULATE_WRITE needs a writable mapping, and this one is for reading".into());
             }
             other => return Err(format!("mmap does not know populate = {other:?}")),
         };

@@ -88,7 +88,8 @@ impl UringWay {
     /// missing comes back in words. Registered memory counts against the user's limit of locked memory until a while after its
     /// ring was closed, so there are as many rings more: those of a rehearsal.
     pub(crate) fn try_rings(&self, threads: u32, buffer_bytes: usize, operations: &[u8]) -> Result<(), String> {
-        let wanted = if self.registered { 2 * threads as usize } else { 1 };
+        let is_limited = self.registered && !sys::process::may_lock_without_limit();
+        let wanted = if is_limited { 2 * threads as usize } else { 1 };
         // A ring is dropped before what it registered.
         let mut rings: Vec<(Ring, Buffer)> = Vec::with_capacity(wanted);
         for _ in 0..wanted {

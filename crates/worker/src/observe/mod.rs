@@ -133,7 +133,8 @@ impl Begun {
     }
 }
 
-/// Pages of each file that are in the page cache now, or were before an eviction, each as often, and that no access explains: another process has read them, or the kernel has
+/// Pages of each file that no access explains, once for each eviction before which they were in the page cache, and once if they
+/// are there now: another process has read them, or the kernel has
 /// brought them in beside others, and touching them need not have been seen. Files that cannot be looked at are left out.
 fn unexplained(exact: &ExactTo, touches: Option<&TouchesSeen>, stream: &Stream) -> Vec<(Identity, u64)> {
     let of = |path: &String| {

@@ -118,7 +118,7 @@ fn hull(spans: &[Span]) -> Span {
 }
 
 /// Accesses of one file in their order, and a span in which they lie. That is found before the pass: a method with the whole file
-/// in memory need not hold each access against its end, which a program that knows its file does not do either. It took a
+/// in memory need not hold each access against its end, which a program that reads its own file does not do either. It took a
 /// third of the time of those that look at one byte.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct List<'a> {

@@ -51,8 +51,7 @@ impl Matters {
 pub(super) fn reached(of: &FileSummary) -> u64 {
     let is_code = of.file.counts.as_ref().is_some_and(observation::Access::is_code);
     // Small reads bring in whole pages, as touches do.
-    let pages = of.distinct_pages.saturating_mul(of.page_bytes).min(of.file.bytes.unwrap_or(u64::MAX));
-    if is_code { 0 } else { read(of).max(pages).saturating_add(mapped(of)) }
+    if is_code { 0 } else { read(of).max(of.touched_bytes()).saturating_add(mapped(of)) }
 }
 
 /// By calls, those at offsets that were not seen among them, which are no accesses of the trace; and touches that it has.
@@ -112,7 +111,7 @@ pub(super) fn with_touches(all: &Summary, exact: &Summary) -> Summary {
     for it in &mut all.files {
         let is_it = |of: &&FileSummary| (&of.file.path, of.file.identity) == (&it.file.path, it.file.identity);
         if let Some(of) = exact.files.iter().find(is_it).filter(|of| of.file.exact != Exact::None) {
-            it.bytes = read(it).saturating_add(of.touched.saturating_mul(page_bytes()));
+            it.bytes = read(it).max(it.touched_bytes()).saturating_add(of.touched.saturating_mul(page_bytes()));
             (it.file.exact, it.file.unseen_touches) = (of.file.exact, of.file.unseen_touches);
             if exact.left_out.small_mappings == 0 {
                 // None was small, so that no part of them is unseen: `in_small_mappings` counts one as none.

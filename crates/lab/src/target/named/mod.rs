@@ -141,7 +141,7 @@ impl Named {
                 bail!("{} is empty; name a file with content", path.display())
             }
             let full = fs::canonicalize(path).with_context(|| format!("cannot look at {}", path.display()))?;
-            // A link with a name that can be said leads to a file without one.
+            // A link whose name is UTF-8 may lead to a file whose name is not.
             let path = if full.to_str().is_some() { full } else { std::path::absolute(path)? };
             gathering.enter(path, &file, &metadata)?;
         }
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_utf8_is_reached_by_a_link_and_left_out_of_a_folder_with_a_word() {
+    fn a_name_that_is_not_utf8_is_reached_by_a_link_and_left_out_of_a_folder_with_a_note() {
         use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
         let folder = folder();
         let (odd, link) = (folder.path().join(OsStr::from_bytes(b"fi\xffle")), folder.path().join("link"));
