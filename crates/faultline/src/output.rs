@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use rustix::fs::{Access, OFlags};
 use schema::{Findings, Record, across::RunComparison};
-use sys::whole::{AccessRights, Place, Taken, Whole};
+use sys::whole::{AccessRights, Place, Taken, Whole, folder_of};
 
 pub use crate::stderr::{note, note_whole};
 use crate::{
@@ -124,9 +124,7 @@ pub fn check(documents: &[(&str, Option<&Path>)], force: bool) -> Result<()> {
 /// Whether it can be written, as far as that is known without writing it.
 fn possible(path: &Path) -> io::Result<()> {
     if let Some(number) = descriptor(path) {
-        let open = sys::process::duplicate(number)?;
-        let is_for_reading = rustix::fs::fcntl_getfl(&open)? & OFlags::RWMODE == OFlags::RDONLY;
-        return if is_for_reading { Err(io::Error::other("it is open for reading only")) } else { Ok(()) };
+        return writable(number).map(drop);
     }
     let may_change = |folder: &Path| Ok(rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?);
     match (fs::metadata(path), Place::of(path)) {
@@ -136,6 +134,18 @@ fn possible(path: &Path) -> io::Result<()> {
         (Ok(_), _) => Ok(()),
         (Err(_), _) if path.is_symlink() => Err(io::Error::other("it is a symbolic link that leads to no file")),
         (Err(_), _) => may_change(folder_of(path)),
+    }
+}
+
+/// What is open in this process already, if it may be written to.
+fn writable(descriptor: i32) -> io::Result<fs::File> {
+    let open = sys::process::duplicate(descriptor)?;
+    match () {
+        () if open.metadata()?.file_type().is_block_device() => Err(is_a_disk()),
+        () if rustix::fs::fcntl_getfl(&open)? & OFlags::RWMODE == OFlags::RDONLY => {
+            Err(io::Error::other("it is open for reading only"))
+        }
+        () => Ok(open),
     }
 }
 
@@ -165,10 +175,6 @@ pub fn open(open: bool, html: Option<&Path>) {
     if let (true, Some(page)) = (open, html) {
         browser::open(page).unwrap_or_else(|why| warn(&why));
     }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Whether two documents would replace or follow each other there, whether or not there is a file yet.
@@ -315,12 +321,7 @@ pub fn write_bytes(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
 fn put(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
     // At its position: opened anew it would begin at the start of the file.
     if let Some(number) = descriptor(path) {
-        let open = sys::process::duplicate(number)?;
-        return if open.metadata()?.file_type().is_block_device() {
-            Err(is_a_disk())
-        } else {
-            (&open).write_all(bytes)
-        };
+        return writable(number)?.write_all(bytes);
     }
     let there = fs::metadata(path).ok();
     let temporary = format!(".faultline-{}-{:08x}.tmp", std::process::id(), fastrand::u32(..));

@@ -252,7 +252,7 @@ fn owner(file: &File, leftover: &Leftover) -> Owner {
 /// More than any entry has.
 const ENTRY_MAX: u64 = 1 << 20;
 
-/// Whoever may write into the folder may put a pipe or a device there, of which opening or reading need not end.
+/// Another user who may write into the folder can put a pipe or a device there: to open or to read one need not end.
 fn opened(entry: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;

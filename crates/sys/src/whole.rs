@@ -106,8 +106,7 @@ impl Whole {
             },
         }
         // Some file systems cannot sync a folder; they order it themselves.
-        let folder = target.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if let Ok(folder) = File::open(folder) {
+        if let Ok(folder) = File::open(folder_of(target)) {
             let _ = folder.sync_all();
         }
         self.file.try_clone()
@@ -115,7 +114,7 @@ impl Whole {
 
     /// open(2): a file of O_TMPFILE gets its name through /proc.
     fn link(&self, name: &Path) -> io::Result<()> {
-        let itself = path_of(&self.file);
+        let itself = own_path_of(&self.file);
         Ok(rustix::fs::linkat(CWD, itself, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
     }
 
@@ -138,6 +137,11 @@ impl Drop for Whole {
             let _ = fs::remove_file(&self.temporary);
         }
     }
+}
+
+/// Where a name lies; a lone one in the current folder.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// A file that is there: the folder that it lies in, held open, and its name there. What a path leads to may be another
@@ -164,9 +168,9 @@ impl Place {
         let mut folders = Vec::new();
         for _ in 0..LINKS_MAX {
             let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_os_string();
-            let parent = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
             let folder: File =
-                rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?.into();
+                rustix::fs::open(folder_of(&path), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?
+                    .into();
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let found: File = rustix::fs::openat(&folder, &name, flags, Mode::empty())?.into();
             let about = found.metadata()?;
@@ -180,7 +184,7 @@ impl Place {
                 ));
             }
             let to = rustix::fs::readlinkat(&found, "", Vec::new())?;
-            path = path_of(&folder).join(OsStr::from_bytes(to.to_bytes()));
+            path = own_path_of(&folder).join(OsStr::from_bytes(to.to_bytes()));
             folders.push(folder);
         }
         Err(io::Error::from_raw_os_error(rustix::io::Errno::LOOP.raw_os_error()))
@@ -192,7 +196,7 @@ impl Place {
 
     /// The folder, for as long as this lives, whatever its name is by then.
     pub fn folder(&self) -> PathBuf {
-        path_of(&self.folder)
+        own_path_of(&self.folder)
     }
 
     pub fn path(&self) -> PathBuf {
@@ -200,8 +204,9 @@ impl Place {
     }
 }
 
-/// Of what is open (proc_pid_fd(5)).
-fn path_of(open: &File) -> PathBuf {
+/// Of what is open here (proc_pid_fd(5)). Unlike `folder::path_of` it is for this process alone, and is right also where /proc
+/// numbers processes otherwise.
+fn own_path_of(open: &File) -> PathBuf {
     format!("/proc/self/fd/{}", open.as_raw_fd()).into()
 }
 
@@ -234,8 +239,8 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let made: File = rustix::fs::open(folder, flags, Mode::empty())?.into();
         // Its parent's owner may have put another one in its place by now; one that is empty is worth nothing.
-        if fs::read_dir(path_of(&made)).is_ok_and(|mut it| it.next().is_none()) {
-            give(&made, folder.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
+        if fs::read_dir(own_path_of(&made)).is_ok_and(|mut it| it.next().is_none()) {
+            give(&made, folder_of(folder))?;
         }
     }
     // Also says why a file that is in the way is no folder.

@@ -162,7 +162,7 @@ fn check(before: &Record, args: &RerunArgs) -> Result<Experiment> {
     match args.run_commands {
         true => Ok(experiment),
         false => Err(UsageError(
-            "a record may come from somebody else: read these commands, and say --run-commands to have them executed here"
+            "a record may come from another user: read these commands, and add --run-commands to have them executed here"
                 .into(),
         )
         .into()),

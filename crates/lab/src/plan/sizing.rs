@@ -330,18 +330,21 @@ fn useful(condition: &Condition, trials: &[Trial], window: u64) -> (u64, u64) {
         return (condition.ops, condition.ops);
     }
     let (floor, cap) = bounds(condition, window);
-    let fastest_ns = trials.iter().map(Trial::ns_per_op).fold(f64::INFINITY, f64::min);
     let least_ns = if condition.state == State::Cold { COLD_PASS_LEAST_NS } else { PASS_LEAST_NS };
-    let long_enough = (least_ns / fastest_ns.max(1.0)) as u64;
-    (floor.max(long_enough).min(cap), cap)
+    (floor.max(ops_of_fastest(trials, least_ns)).min(cap), cap)
 }
 
 /// Of passes that could not be as long as they should be.
 fn shortest(condition: &Condition, trials: &[Trial], window: u64) -> u64 {
     let (useful, cap) = useful(condition, trials, window);
-    let fastest_ns = trials.iter().map(Trial::ns_per_op).fold(f64::INFINITY, f64::min);
-    let long_enough = (PASS_LEAST_NS / SHORTER_MOST / fastest_ns.max(1.0)) as u64;
+    let long_enough = ops_of_fastest(trials, PASS_LEAST_NS / SHORTER_MOST);
     if condition.ops > 0 { useful } else { bounds(condition, window).0.max(long_enough).min(cap).min(useful) }
+}
+
+/// So many blocks take the fastest arm so long.
+fn ops_of_fastest(trials: &[Trial], pass_ns: f64) -> u64 {
+    let fastest_ns = trials.iter().map(Trial::ns_per_op).fold(f64::INFINITY, f64::min);
+    (pass_ns / fastest_ns.max(1.0)) as u64
 }
 
 /// The least and the most blocks of a useful pass.

@@ -184,7 +184,9 @@ fn named(path: &Path) -> Result<PathBuf, NotRecorded> {
     let whole = fs::canonicalize(path).map_err(|error| refused(error.to_string()))?;
     match () {
         () if !whole.is_file() => Err(refused("it is no regular file".into())),
-        () if whole.to_str().is_none() => Err(refused("its name is not valid UTF-8, which a trace has".into())),
+        () if whole.to_str().is_none() => {
+            Err(refused("its name is not valid UTF-8, and a trace has no other names".into()))
+        }
         () => Ok(whole),
     }
 }

@@ -197,7 +197,7 @@ fn none_matters(all: &Summary) -> anyhow::Error {
     if let Some(of) = all.files.iter().find(is_reached) {
         if of.file.path.contains(char::REPLACEMENT_CHARACTER) {
             return anyhow!(
-                "the command reads {}, whose name is not valid UTF-8, which a trace has; give the file another name",
+                "the command reads {}, whose name is not valid UTF-8, and a trace has no other names; give the file another one",
                 of.file.path
             );
         }
