@@ -363,7 +363,10 @@ fn a_run_that_decided_nothing_says_why_and_what_to_try() {
         sample.outcome = Outcome::Failed { reason: "the worker died of SIGKILL".into() };
     }
     let text = squeezed(&overview(&lost));
-    assert!(text.contains("Nothing decided: none of 60 passes was valid; the reasons are listed below."), "{text}");
+    assert!(text.contains("Nothing decided: none of 60 passes was valid; the reasons are listed below. Try"), "{text}");
+    lost.record.cells.iter_mut().for_each(|it| (it.arm.runtime, it.arm.method) = ("command".into(), "command".into()));
+    let text = squeezed(&overview(&lost));
+    assert!(text.contains("the reasons are listed below.") && !text.contains("Try `faultline doctor`"), "{text}");
 
     let mut empty = run();
     empty.record.samples.clear();

@@ -7,7 +7,7 @@
 //! several it is not known which one it is, so that the position of none of them is known from then on.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     rc::Rc,
 };
 
@@ -139,6 +139,14 @@ struct Making {
     step: u64,
 }
 
+/// Calls that may move a position and have not returned.
+#[derive(Debug, Default)]
+struct AtOnce {
+    calls: usize,
+    /// Threads of those beside which no other one has moved it.
+    alone: HashSet<u64>,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Descriptors {
     step: u64,
@@ -160,6 +168,9 @@ pub(super) struct Descriptors {
     /// The flag was set of one of several open files.
     any_may_append: bool,
     closed_in_ranges: usize,
+    /// Threads in a call that may move the position of an open file: which, and by its place those that are in one.
+    moving: HashMap<u64, Vec<usize>>,
+    moved_by: HashMap<usize, AtOnce>,
     /// A thread appeared without a call that made it: the log lacks such calls.
     lacks_calls: bool,
 }
@@ -275,6 +286,7 @@ impl Descriptors {
             self.tables[table].threads -= 1;
         }
         self.take_call(thread);
+        self.has_moved(thread);
     }
 
     /// A thread executes a program: it goes on under the number of its process, whose first thread ends.
@@ -332,13 +344,52 @@ impl Descriptors {
         }
     }
 
-    /// Where a call that moves the position begins.
+    /// A call that may move the position has begun, and other threads are heard of before it returns.
+    pub(super) fn begins_to_move(&mut self, thread: u64, number: u64, path: &str) {
+        let Place::Of(place) = self.place(thread, number, path) else { return };
+        let places = self.moving.entry(thread).or_default();
+        if !places.contains(&place) {
+            places.push(place);
+            let at_once = self.moved_by.entry(place).or_default();
+            at_once.calls += 1;
+            at_once.alone.insert(thread);
+        }
+    }
+
+    /// The call has returned.
+    pub(super) fn has_moved(&mut self, thread: u64) {
+        for place in self.moving.remove(&thread).into_iter().flatten() {
+            if let Some(at_once) = self.moved_by.get_mut(&place) {
+                at_once.calls -= 1;
+                at_once.alone.remove(&thread);
+            }
+        }
+    }
+
+    /// Whether another thread is, or was, in such a call at the same time. The kernel makes one after the other (`f_pos_lock`,
+    /// fs/file.c), in an order that is not that of the log.
+    fn is_shared(&mut self, thread: u64, place: usize) -> bool {
+        let Some(at_once) = self.moved_by.get_mut(&place) else { return false };
+        let is_own = self.moving.get(&thread).is_some_and(|it| it.contains(&place));
+        let was_alone = at_once.alone.remove(&thread);
+        let has_others = at_once.calls > usize::from(is_own);
+        if has_others {
+            at_once.alone.clear();
+        } else if was_alone {
+            at_once.alone.insert(thread);
+        }
+        has_others || is_own && !was_alone
+    }
+
+    /// Where a call that moves the position begins. What several that are made at once move it by is known, and not where each of
+    /// them begins.
     pub(super) fn moved(&mut self, thread: u64, number: u64, path: &str, by: u64) -> Option<u64> {
         let Place::Of(place) = self.place(thread, number, path) else { return None };
+        let is_shared = self.is_shared(thread, place);
         let Position { at, since, names, .. } = &mut self.positions[place];
         let offset = at.filter(|_| names.iter().all(|it| self.doubts.of(*it).1 < *since));
         *at = offset.map(|it| it.saturating_add(by));
-        offset
+        offset.filter(|_| !is_shared)
     }
 
     /// A write at the position. `appends`: this one does, whatever the open file is.
@@ -366,8 +417,10 @@ impl Descriptors {
         }
         if let Place::Of(place) = self.place(thread, number, path) {
             self.step += 1;
+            let is_shared = self.is_shared(thread, place);
             let it = &mut self.positions[place];
-            (it.at, it.since) = (Some(to).filter(|_| it.names.len() < NAMES_MAX && !it.is_unsure), self.step);
+            let is_known = it.names.len() < NAMES_MAX && !it.is_unsure && !is_shared;
+            (it.at, it.since) = (Some(to).filter(|_| is_known), self.step);
         }
     }
 

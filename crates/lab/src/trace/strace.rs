@@ -15,6 +15,22 @@ pub(super) const RECORDER: &str = "strace";
 const MAKE: [&str; 4] = ["clone", "clone3", "fork", "vfork"];
 const SHARES: &str = "CLONE_FILES";
 
+/// Calls that may begin at the position of a descriptor, and move it.
+const MOVE: [&str; 12] = [
+    "read",
+    "readv",
+    "preadv2",
+    "write",
+    "writev",
+    "pwritev2",
+    "lseek",
+    "_llseek",
+    "sendfile",
+    "sendfile64",
+    "splice",
+    "copy_file_range",
+];
+
 /// The flag with which each write goes to the end of the file first (open(2)).
 const APPENDS: &str = "O_APPEND";
 
@@ -199,11 +215,15 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
                 if begun.split_once('(').is_some_and(|it| MAKE.contains(&it.0)) {
                     descriptors.makes(thread, begun.contains(SHARES));
                 }
+                for (number, path) in may_move(begun) {
+                    descriptors.begins_to_move(thread, number, &path);
+                }
                 unfinished.insert(thread, if begun.ends_with(',') { format!("{begun} ") } else { begun.into() });
             }
             Line::Resumed(rest) => {
                 if let Some(begun) = unfinished.remove(&thread) {
                     call(thread, &format!("{begun}{rest}"), &mut descriptors, &mut so_called, found)?;
+                    descriptors.has_moved(thread);
                 }
             }
             Line::Whole => is_known |= call(thread, text, &mut descriptors, &mut so_called, found)?,
@@ -398,6 +418,20 @@ fn call(
         _ => {}
     }
     Ok(true)
+}
+
+/// The descriptors of which a call that has begun may move the position. Whether one with an offset does is not looked at: its
+/// arguments need not be there yet.
+fn may_move(begun: &str) -> Vec<(u64, String)> {
+    let Some((name, arguments)) = begun.split_once('(') else { return Vec::new() };
+    let named = |text: &str| descriptor(text).and_then(|(number, path, rest)| Some((number, path?, rest.to_string())));
+    let Some((number, path, rest)) = named(arguments).filter(|_| MOVE.contains(&name)) else { return Vec::new() };
+    let other = match name {
+        "sendfile" | "sendfile64" => rest.strip_prefix(", ").and_then(named),
+        "splice" | "copy_file_range" => rest.match_indices(", ").nth(1).and_then(|(at, _)| named(&rest[at + 2..])),
+        _ => None,
+    };
+    [Some((number, path)), other.map(|it| (it.0, it.1))].into_iter().flatten().filter(|it| is_file(&it.1)).collect()
 }
 
 /// Whether the result of fcntl(2) is a descriptor. That of F_DUPFD_QUERY is none.

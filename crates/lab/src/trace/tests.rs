@@ -642,6 +642,34 @@ fn a_line_without_a_number_is_of_the_only_thread_that_strace_has_then() {
 }
 
 #[test]
+fn where_threads_move_one_position_at_once_it_is_known_only_after_them() {
+    const BEGIN: &str = "1 openat(AT_FDCWD, \"a\", O_RDONLY) = 3</d/a>\n\
+        1 clone(child_stack=0x7f, flags=CLONE_VM|CLONE_FILES|CLONE_THREAD) = 2\n";
+    // The reads that have an offset, and how many have none.
+    let read = |lines: &[&str]| -> (Vec<(u32, u64)>, u64) {
+        let imported = of(&(BEGIN.to_string() + &lines.join("\n") + "\n")).unwrap();
+        let placed = imported.accesses.iter().map(|it| (it.thread, it.offset)).collect();
+        (placed, imported.header.left_out.unknown_offset)
+    };
+    let (begun, whole) = ("1 read(3</d/a>,  <unfinished ...>", "2 read(3</d/a>, \"x\", 10) = 10");
+    let resumed = "1 <... read resumed>\"x\", 5) = 5";
+    let (after, last) = ("1 read(3</d/a>, \"x\", 7) = 7", "2 read(3</d/a>, \"x\", 1) = 1");
+    assert_eq!(read(&[begun, whole, resumed, after, last]), (vec![(0, 15), (1, 22)], 2));
+    // One that begins and ends while another one is in its call, and one that only begins then.
+    let (two, ends) = ("2 read(3</d/a>,  <unfinished ...>", "2 <... read resumed>\"x\", 10) = 10");
+    assert_eq!(read(&[begun, two, resumed, ends, after]), (vec![(0, 15)], 2));
+    assert_eq!(read(&[begun, two, ends, resumed, last]), (vec![(0, 15)], 2));
+    // A seek beside a read: which of them came first decides where it is from then on.
+    let (seek, there) = ("2 lseek(3</d/a>, 100, SEEK_SET) = 100", "2 lseek(3</d/a>, 50, SEEK_SET) = 50");
+    assert_eq!(read(&[begun, seek, resumed, last, there, after]), (vec![(0, 50)], 2));
+    // Other files, other offsets and a call that was interrupted by nothing that moves it stay known.
+    let elsewhere = "2 pread64(3</d/a>, \"x\", 9, 300) = 9";
+    assert_eq!(read(&[begun, elsewhere, resumed, last]), (vec![(0, 300), (1, 0), (0, 5)], 0));
+    let handed = "2 sendfile(4</d/b>, 3</d/a>, NULL, 20 <unfinished ...>";
+    assert_eq!(read(&[handed, after, "2 <... sendfile resumed>) = 20", last]), (vec![(0, 27)], 2));
+}
+
+#[test]
 fn what_is_wrong_with_a_log_is_said_with_its_line_and_with_what_to_try() {
     let says = |log: &str, words: &[&str]| {
         let mistake = of(log).unwrap_err().to_string();

@@ -231,10 +231,13 @@ fn no_valid_pass(record: &Record) -> String {
                 .into()
         }
         0 => "no pass was made. `faultline doctor` shows what this machine can measure.".into(),
-        lost => format!(
-            "none of {} was valid; the reasons are listed below. Try `faultline doctor`.",
-            counted(lost, "pass", "passes")
-        ),
+        lost => {
+            // What a command of the user's own fails for, the machine does not say.
+            let is_of_commands = record.cells.iter().all(|it| it.arm.is_command());
+            let try_it = if is_of_commands { "" } else { " Try `faultline doctor`." };
+            let passes = counted(lost, "pass", "passes");
+            format!("none of {passes} was valid; the reasons are listed below.{try_it}")
+        }
     }
 }
 
