@@ -136,7 +136,7 @@ fn a_run_whose_request_a_throttle_holds_back_ends_when_it_is_asked_to() {
         let experiment = sandbox.write("slow.toml", text);
         let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=1", "--budget=44s"]);
         let Some((pid, started)) = held_back(&mut running) else {
-            let _ = running.end().expect(4);
+            let _ = running.end().expect(3);
             let skipped = sandbox.record().cells.into_iter().find_map(|it| it.skipped);
             return println!("skipped: {}", skipped.expect("a reason why nothing was throttled"));
         };

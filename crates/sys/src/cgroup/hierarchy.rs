@@ -217,7 +217,9 @@ fn below(root: &Path, path: &Path) -> PathBuf {
 }
 
 pub(super) fn explain_making(error: io::Error, group: &Group) -> io::Error {
-    explain_permission(described(error, format_args!("cannot make {}", group.path.display())), group)
+    // Its name is another one each time, and the folder is what refuses it.
+    let within = group.path.parent().unwrap_or(&group.path);
+    explain_permission(described(error, format_args!("cannot make a cgroup in {}", within.display())), group)
 }
 
 /// Adds to a refusal what would be allowed.
