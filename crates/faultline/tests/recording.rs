@@ -149,6 +149,39 @@ fn reads_at_the_position_of_a_file_that_is_also_written_to_come_out_where_they_w
     }
 }
 
+/// Under ptrace a thread is stopped before it is known where its read began, and others go on meanwhile.
+#[test]
+fn no_read_at_a_position_that_others_move_at_the_same_time_is_said_to_be_where_it_was_not() {
+    let as_user = Sandbox::of_ordinary_user().map(|it| (it, &[][..]));
+    for (sandbox, exact) in [Some((Sandbox::new(), &["--exact-budget", "20s"][..])), as_user].into_iter().flatten() {
+        let words: Vec<u8> = (0..1u64 << 16).flat_map(|it| (it * 8).to_ne_bytes()).collect();
+        let (file, list, trace) = (sandbox.write("words", words), sandbox.at("list"), sandbox.at("t.trace"));
+        for (how, lengths) in [("threads", "100"), ("children", "100"), ("threads", "1"), ("children", "1")] {
+            let program = ["--", &reader(), "together", how, &file, &list, lengths, "100"];
+            let args = ["trace", "record", "--force", "-o", &trace, "--file", &file];
+            let Some(_) = followed(sandbox.run(&[&args[..], exact, &program].concat())) else { return };
+            let lines = fs::read_to_string(&list).unwrap();
+            let number = |it: &str| it.parse::<u64>().unwrap();
+            let mut made: Vec<(u64, u64)> = lines
+                .lines()
+                .filter_map(|it| it.split_once(' '))
+                .map(|(at, bytes)| (number(at), number(bytes)))
+                .collect();
+            let (header, accesses) = read(&trace);
+            let all = made.len() as u64;
+            for it in &accesses {
+                let at = made.iter().position(|known| *known == (it.offset, it.bytes));
+                made.swap_remove(at.unwrap_or_else(|| panic!("{how}: no read was at {it:?}")));
+            }
+            println!("{how}: {} of {all} reads have an offset", accesses.len());
+            assert_eq!(accesses.len() as u64 + header.left_out.unknown_offset, all, "{how}");
+            assert_eq!(header.coverage < 1.0, header.left_out.unknown_offset > 0, "{how}");
+            // Of those that are equally long it does not matter.
+            assert!(lengths != "1" || header.coverage == 1.0, "{how}: {}", header.coverage);
+        }
+    }
+}
+
 #[test]
 fn reads_of_a_file_that_came_through_a_socket_come_out_where_they_were() {
     for sandbox in [Some(Sandbox::new()), Sandbox::of_ordinary_user()].into_iter().flatten() {

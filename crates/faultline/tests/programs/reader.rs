@@ -2,7 +2,7 @@
 //! it does. It needs nothing but the standard library: the tests compile it, statically too.
 
 use std::{
-    env,
+    env, fs,
     ffi::{c_char, c_int, c_long, c_void},
     fs::File,
     io::{self, IoSlice, Read, Seek, SeekFrom, Write},
@@ -104,6 +104,13 @@ fn main() -> ExitCode {
         ["update", path, other] => update(path, other),
         ["say", text] => io::stdout().write_all(text.as_bytes()),
         ["ring"] => ring(),
+        ["together", "threads", path, list, lengths, times] => together(path, list, number(lengths), number(times)),
+        ["together", "children", path, list, lengths, times] => together_in_children(path, list, lengths, times),
+        ["together-one", turn, list, lengths, times] => {
+            // SAFETY: it is open, and owned once.
+            let file = unsafe { File::from_raw_fd(0) };
+            in_turn(&file, number(turn), number(lengths), number(times)).and_then(|it| fs::write(list, it))
+        }
         ["disowned", path] => disowned(path),
         ["replace", path, other] => replace(path, other),
         ["hide", how, path, other] => hide(how, path, other),
@@ -420,6 +427,46 @@ fn threads(path: &str, size: usize, threads: usize) -> io::Result<()> {
 }
 
 /// A child reads the file, and the kernel reaps it, because SIGCHLD is ignored.
+const READERS: usize = 4;
+
+/// Reads at the position of a file that others move as well, in turn of so many lengths. Each eight bytes of the file are the
+/// offset that they lie at: a line says where each read really began, and its length.
+fn in_turn(mut file: &File, turn: usize, lengths: usize, times: usize) -> io::Result<String> {
+    let (mut block, mut list) = (vec![0; 8 * 100], String::new());
+    for at in 0..times {
+        let read = file.read(&mut block[..8 * (1 + (at * 7 + turn * 13) % lengths)])?;
+        if let Some(offset) = block[..read].first_chunk() {
+            list.push_str(&format!("{} {read}\n", u64::from_ne_bytes(*offset)));
+        }
+    }
+    Ok(list)
+}
+
+fn together(path: &str, list: &str, lengths: usize, times: usize) -> io::Result<()> {
+    let file = &File::open(path)?;
+    let lists: io::Result<Vec<String>> = thread::scope(|scope| {
+        let readers: Vec<_> = (0..READERS).map(|turn| scope.spawn(move || in_turn(file, turn, lengths, times))).collect();
+        readers.into_iter().map(|it| it.join().expect("no thread panics")).collect()
+    });
+    fs::write(list, lists?.concat())
+}
+
+/// As `together`, in processes that have the open file from this one.
+fn together_in_children(path: &str, list: &str, lengths: &str, times: &str) -> io::Result<()> {
+    let file = File::open(path)?;
+    let of = |turn: usize| format!("{list}.{turn}");
+    let begin = |turn: usize| -> io::Result<_> {
+        let mut child = Command::new(env::current_exe()?);
+        child.args(["together-one", &turn.to_string(), &of(turn), lengths, times]).stdin(file.try_clone()?).spawn()
+    };
+    let children: Vec<_> = (0..READERS).map(begin).collect::<io::Result<_>>()?;
+    for mut child in children {
+        child.wait()?;
+    }
+    let lists: io::Result<Vec<String>> = (0..READERS).map(|it| fs::read_to_string(of(it))).collect();
+    fs::write(list, lists?.concat())
+}
+
 fn disowned(path: &str) -> io::Result<()> {
     // SIG_IGN, without flags or a mask, in more room than the structure takes.
     let ignored = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];

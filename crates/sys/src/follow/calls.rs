@@ -45,6 +45,8 @@ pub enum Does {
     Map,
     Unmap,
     Remap,
+    /// remap_file_pages(2): pages of a mapping are those of other places of the file from then on.
+    Rearrange,
     /// madvise(2), posix_fadvise(2), readahead(2).
     AdviseMemory,
     AdviseFile,
@@ -129,6 +131,7 @@ pub const CALLS: &[Call] = &[
     Call { only: MAPPINGS, ..call(libc::SYS_mmap, "mmap", Does::Map) },
     call(libc::SYS_munmap, "munmap", Does::Unmap),
     call(libc::SYS_mremap, "mremap", Does::Remap),
+    call(libc::SYS_remap_file_pages, "remap_file_pages", Does::Rearrange),
     call(libc::SYS_madvise, "madvise", Does::AdviseMemory),
     call(libc::SYS_fadvise64, "posix_fadvise", Does::AdviseFile),
     call(libc::SYS_readahead, "readahead", Does::ReadAhead),
@@ -212,6 +215,26 @@ impl Call {
             }
             _ => None,
         }
+    }
+
+    /// The descriptors whose positions it moves: that of what it reads or seeks in, and that of what it writes to.
+    pub(super) fn moved(&self, arguments: &[u64; 6]) -> impl Iterator<Item = i32> {
+        let is_at_it = self.at(arguments) == Some(At::Position) || self.does == Does::Seek;
+        let of = self.descriptor(arguments).filter(|_| is_at_it);
+        of.into_iter().chain(self.moves(arguments))
+    }
+
+    /// Bytes that a read at the position asks for; those of a vector are in memory.
+    pub(super) fn asked(&self, arguments: &[u64; 6]) -> Option<u64> {
+        match self.does {
+            Does::Read { size: Some(size), offset: None } => Some(arguments[size]),
+            _ => None,
+        }
+    }
+
+    /// The same, if it got all of them.
+    pub(super) fn whole(&self, arguments: &[u64; 6], result: i64) -> Option<u64> {
+        self.asked(arguments).filter(|it| u64::try_from(result) == Ok(*it))
     }
 
     /// Whether its result is another descriptor of the same open file.

@@ -111,6 +111,10 @@ pub struct Called {
     pub result: Option<i64>,
     /// What the new descriptor of an opening call is, or a descriptor that the listener did not have.
     pub opened: Option<Opened>,
+    /// Another thread was in a call that moves the position that this one begins at or moves. The kernel makes one after the other
+    /// (fs/file.c, `f_pos_lock`), and which of them came first is not known; a position that was looked up after this one is that
+    /// after both.
+    pub is_beside: bool,
 }
 
 /// What is looked at beside the calls.
@@ -259,6 +263,7 @@ fn follow(
         touches: asked.zip(faults.as_ref()).map(|(asked, faults)| Touches::of(faults, &asked.files)),
         looked_at: beside.residency.then(HashSet::new),
         tasks: BTreeMap::new(),
+        movers: BTreeSet::new(),
         early: BTreeSet::new(),
         told_ns: 0,
     };
@@ -421,6 +426,8 @@ struct Follower<'a> {
     /// Files whose residency is known, if that is asked for.
     looked_at: Option<HashSet<(Identity, Vec<u8>)>>,
     tasks: BTreeMap<i32, Task>,
+    /// Those that are in a call that moves a position.
+    movers: BTreeSet<i32>,
     /// Threads that stopped before the stop of their parent announced them.
     early: BTreeSet<i32>,
     /// The time of the last event `Clock`.
@@ -556,7 +563,14 @@ impl Follower<'_> {
                     {
                         touches.unmapped(task.process, arguments[0], arguments[1]);
                     }
-                    self.tell(Event::Called(Called { thread, call, arguments, result: None, opened: None }));
+                    self.tell(Event::Called(Called {
+                        thread,
+                        call,
+                        arguments,
+                        result: None,
+                        opened: None,
+                        is_beside: false,
+                    }));
                 }
                 Some(call) => self.begin_call(thread, call, arguments),
                 None => self.find_foreign(thread),
@@ -590,6 +604,9 @@ impl Follower<'_> {
             }
         }
         task.inside = Some((call, arguments));
+        if call.moved(&arguments).next().is_some() {
+            self.movers.insert(thread);
+        }
     }
 
     fn leave(&mut self, thread: i32) {
@@ -619,10 +636,12 @@ impl Follower<'_> {
                 descriptor >= 0 && !is_known
             }),
         };
-        let mut opened = descriptor.and_then(|it| self.look_up(thread, it));
-        if let Some((opened, descriptor)) = opened.as_mut().zip(descriptor).filter(|_| call.does != Does::Open) {
-            opened.is_moving = self.is_moving((thread, process), descriptor) || was_beside;
-        }
+        let opened = descriptor.and_then(|it| self.look_up(thread, it));
+        let moved: Vec<i32> = call.moved(&arguments).collect();
+        self.movers.remove(&thread);
+        // A position that is looked up now may be that after both.
+        let whole = call.whole(&arguments, result).filter(|_| opened.is_none());
+        let is_beside = !moved.is_empty() && (self.are_moved((thread, process), &moved, whole) || was_beside);
         if let (Some(descriptor), Some(opened), Does::Open, Some(touches)) =
             (descriptor, &opened, call.does, &mut self.touches)
         {
@@ -637,7 +656,7 @@ impl Follower<'_> {
         let (before, after): (Vec<Event>, Vec<Event>) =
             shared.into_iter().partition(|it| matches!(it, Event::Shared { with: Some(_), .. }));
         before.into_iter().for_each(|it| self.tell(it));
-        self.tell(Event::Called(Called { thread, call, arguments, result: Some(result), opened }));
+        self.tell(Event::Called(Called { thread, call, arguments, result: Some(result), opened, is_beside }));
         after.into_iter().for_each(|it| self.tell(it));
         let Some(touches) = &mut self.touches else { return };
         let mut is_hidden = false;
@@ -661,23 +680,27 @@ impl Follower<'_> {
         }
     }
 
-    /// Whether another thread, or another process that has the same open file, is in a call that moves the position of a
-    /// descriptor. When that one ends, its position is the one after both calls.
-    fn is_moving(&mut self, (thread, process): (i32, i32), descriptor: i32) -> bool {
-        let mut is_moving = false;
-        for (&other, task) in self.tasks.iter_mut().filter(|(other, _)| **other != thread) {
+    /// Whether another thread, or another process that has the same open file, is in a call that moves the position of one of these
+    /// descriptors. These calls are beside this one, too. `whole`: it read as many bytes as it asked for. Of reads that ask for as
+    /// many it does not matter which came first: one of them lies where each is taken to be.
+    fn are_moved(&mut self, (thread, process): (i32, i32), moved: &[i32], whole: Option<u64>) -> bool {
+        let mut are_moved = false;
+        for other in &self.movers {
+            let Some(task) = self.tasks.get_mut(other) else { continue };
             let Some((call, arguments)) = &task.inside else { continue };
-            let is_at_it = call.at(arguments) == Some(At::Position) || call.does == Does::Seek;
-            let moved = [call.descriptor(arguments).filter(|_| is_at_it), call.moves(arguments)];
+            // One beside which others were may have come before those.
+            if whole.is_some() && call.asked(arguments) == whole && !task.is_beside {
+                continue;
+            }
             let is_it = |it: i32| match task.process == process {
-                true => it == descriptor,
-                false => is_same_file((thread, descriptor), (other, it)) == Some(true),
+                true => moved.contains(&it),
+                false => moved.iter().any(|&own| is_same_file((thread, own), (*other, it)) == Some(true)),
             };
-            if moved.into_iter().flatten().any(is_it) {
-                (task.is_beside, is_moving) = (true, true);
+            if call.moved(arguments).any(is_it) {
+                (task.is_beside, are_moved) = (true, true);
             }
         }
-        is_moving
+        are_moved
     }
 
     /// One event for each descriptor, as if it were the result.
@@ -692,7 +715,7 @@ impl Follower<'_> {
             let opened = self.look_up(thread, descriptor);
             let shared = opened.as_ref().and_then(|it| self.shared(thread, descriptor, it, None));
             let result = Some(i64::from(descriptor));
-            self.tell(Event::Called(Called { thread, call, arguments, result, opened }));
+            self.tell(Event::Called(Called { thread, call, arguments, result, opened, is_beside: false }));
             shared.into_iter().for_each(|it| self.tell(it));
         }
     }
@@ -794,6 +817,7 @@ impl Follower<'_> {
 
     fn forget(&mut self, thread: i32) {
         self.early.remove(&thread);
+        self.movers.remove(&thread);
         if let Some(task) = self.tasks.remove(&thread) {
             if let Some(recorded) = self.recorded.as_mut().filter(|_| thread == task.process) {
                 recorded.dismiss(thread);

@@ -32,8 +32,6 @@ pub struct Opened {
     /// As in open(2): O_DIRECT, and whether it may be written to.
     pub flags: i32,
     pub position: u64,
-    /// Another thread was in a call that moves the position, so it need not be the one after this call.
-    pub is_moving: bool,
     /// In the page cache when it was first seen; absent where that is not asked for, or not to be known.
     pub resident_pages: Option<u64>,
     /// Where these were, in bytes; empty where none or all of them were, or that is not to be known.
@@ -118,7 +116,6 @@ impl Opened {
             bytes: metadata.len(),
             flags,
             position,
-            is_moving: false,
             resident_pages: None,
             resident_parts: Vec::new(),
         })

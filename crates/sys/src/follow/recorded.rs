@@ -522,7 +522,7 @@ impl Tape {
                 beyond += 1;
                 return;
             }
-            listener.receive(Event::Called(Called { thread, call, arguments, result, opened: None }));
+            listener.receive(Event::Called(Called { thread, call, arguments, result, opened: None, is_beside: false }));
         });
         stops.for_each(|(_, event)| listener.receive(event));
         beyond
@@ -621,7 +621,14 @@ mod tests {
         assert_eq!(tape.replay((stops, None), &mut received), 0);
         let called = |thread, number| {
             let arguments = [number, number, number, number, 0, 0];
-            Event::Called(Called { thread, call: call("read"), arguments, result: Some(9), opened: None })
+            Event::Called(Called {
+                thread,
+                call: call("read"),
+                arguments,
+                result: Some(9),
+                opened: None,
+                is_beside: false,
+            })
         };
         let [first, second] = [1000, 2000].map(|ns| Event::Clock { ns });
         let [foreign, ended] = [Event::Foreign { thread: 1 }, Event::Ended { thread: 1 }];

@@ -42,6 +42,8 @@ pub(super) struct ReadCall {
     pub asked: Option<u64>,
     pub at: At,
     pub delivered: u64,
+    /// Others moved the position meanwhile, before it or after it.
+    pub is_beside: bool,
 }
 
 /// What a call read.
@@ -49,6 +51,8 @@ pub(super) struct Delivered {
     pub span: Span,
     pub asked_bytes: u64,
     pub sequential: Option<bool>,
+    /// It began at the position at which another thread's read ended.
+    pub follows_other: bool,
 }
 
 impl OpenFile {
@@ -79,11 +83,12 @@ impl OpenFile {
     /// parts, each is in order that begins where the last one of its thread ended: how they alternate is the scheduler's.
     pub(super) fn read(&mut self, thread: i32, read: &ReadCall) -> Delivered {
         let seen = match read.at {
-            At::Position => self.position,
+            At::Position => self.position.filter(|_| !read.is_beside),
             At::Offset(offset) => Some(offset),
             At::Unseen => None,
         };
         let began = seen.unwrap_or(self.ended);
+        let follows_other = read.at == At::Position && self.reader.is_some_and(|it| it != thread);
         let own = self.others_ended.get(&thread).copied().filter(|_| self.reader != Some(thread));
         let sequential = seen.map(|it| it == self.ended || Some(it) == own);
         if let Some(other) = self.reader.filter(|&it| it != thread && self.others_ended.len() < READERS_MAX) {
@@ -91,10 +96,11 @@ impl OpenFile {
         }
         (self.ended, self.reader) = (began.saturating_add(read.delivered), Some(thread));
         if read.at == At::Position {
-            self.position = seen.map(|_| self.ended).filter(|_| !self.moves_unseen);
+            let after = self.position.map(|it| it.saturating_add(read.delivered));
+            self.position = after.filter(|_| !self.moves_unseen);
         }
         let span = Span { offset: began, bytes: read.delivered };
-        Delivered { span, asked_bytes: read.asked.unwrap_or(read.delivered), sequential }
+        Delivered { span, asked_bytes: read.asked.unwrap_or(read.delivered), sequential, follows_other }
     }
 
     /// Sets the flags of fcntl(2); whether the file goes around the page cache from now on, and did not before.

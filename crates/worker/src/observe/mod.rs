@@ -95,7 +95,8 @@ pub(crate) fn begin(
     let beside = Beside { residency: watch.trace.is_some() && !again, touches };
     let page_bytes = sys::page_bytes();
     let stream = watch.trace.as_ref().map(|_| Stream::new(named.iter().copied(), wanted, page_bytes));
-    let model = Model::new((Counts::new(named), stream), exact, page_bytes);
+    let is_recorded = by == Means::Tracepoints;
+    let model = Model::new((Counts::new(named), stream), exact, page_bytes, is_recorded);
     let (program, to, waiting) = (words[0].clone(), watch.trace.clone().map(|it| (it, permit)), start(command, how));
     Ok(Begun { program, words, model, beside, to, by, waiting })
 }

@@ -25,6 +25,7 @@ pub(super) struct Model<S> {
     /// Files whose pages are seen one by one.
     exact: HashSet<Identity>,
     page_bytes: u64,
+    is_recorded: bool,
     /// What page tables have of them, by process and address.
     entries: BTreeMap<(i32, u64), Entry>,
     /// Of their pages that are in the page cache because they were touched: how many page tables have each.
@@ -82,9 +83,11 @@ impl<S: Sink> Listener for Model<S> {
 }
 
 impl<S: Sink> Model<S> {
-    pub(super) fn new(sink: S, exact: HashSet<Identity>, page_bytes: u64) -> Model<S> {
+    /// `is_recorded`: of calls it is heard when they ended, and not when they began.
+    pub(super) fn new(sink: S, exact: HashSet<Identity>, page_bytes: u64, is_recorded: bool) -> Model<S> {
         Model {
             sink,
+            is_recorded,
             program: Program::default(),
             files: Files::default(),
             tasks: TracedThreads::default(),
@@ -234,7 +237,7 @@ impl<S: Sink> Model<S> {
         // It was looked at after the call.
         let moved = if is_at_position { called.result.map_or(0, |it| it.max(0) as u64) } else { 0 };
         let position = opened.position.saturating_sub(moved);
-        let found_at = |of: &mut OpenFile| match opened.is_moving {
+        let found_at = |of: &mut OpenFile| match called.is_beside {
             true => of.lose_position(),
             false => of.found_at(position),
         };
@@ -324,7 +327,10 @@ impl<S: Sink> Model<S> {
             },
             Does::Seek => {
                 if let Some((open, position)) = found.zip(known) {
-                    self.files.of(open).seek(position);
+                    match called.is_beside {
+                        true => self.files.of(open).lose_position(),
+                        false => self.files.of(open).seek(position),
+                    }
                 }
             }
             Does::Read { size, .. } => self.read(called, found, size),
@@ -336,6 +342,9 @@ impl<S: Sink> Model<S> {
             Does::Map => self.map(called, found),
             Does::Unmap => self.unmap(thread, arguments[0], arguments[1]),
             Does::Remap => self.remap(thread, result, arguments),
+            Does::Rearrange => self.miss(
+                "the command rearranges the pages of a mapping (remap_file_pages), so which of the file it touches there is not known",
+            ),
             Does::AdviseMemory => {
                 let Some(process) = self.tasks.process(thread) else { return };
                 let advice = Advice::Memory(arguments[2]);
@@ -396,9 +405,16 @@ impl<S: Sink> Model<S> {
         let file = self.files.of(open).file;
         // cp(1) asks for all that there may be. A file of the kernel's own has no size, and one may be filled later.
         let most = Some(self.files.bytes(file).max(result as u64)).filter(|it| *it > 0).unwrap_or(CALL_BYTES_MAX);
-        let read = ReadCall { asked: asked.map(|it| it.min(most)), at, delivered: result as u64 };
+        let (asked, is_beside) = (asked.map(|it| it.min(most)), called.is_beside);
+        let read = ReadCall { asked, at, delivered: result as u64, is_beside };
         let delivered = self.files.of(open).read(called.thread, &read);
-        let Delivered { span, asked_bytes, sequential } = delivered;
+        let Delivered { span, asked_bytes, sequential, follows_other } = delivered;
+        if follows_other && self.is_recorded {
+            self.remark(
+                "threads read at a position that they share; such reads are taken in the order in which they ended, which at times \
+                 is not the one in which the kernel made them",
+            );
+        }
         let via = Via::Call { name, asked_bytes, sequential };
         self.sink.access(&ObservedAccess { thread: called.thread, file, span, via });
         let under: Vec<Under> = self.files.under(open, span).collect();

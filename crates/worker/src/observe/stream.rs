@@ -390,7 +390,6 @@ mod tests {
             bytes: 10 * PAGE + 1,
             flags: 0,
             position: 0,
-            is_moving: false,
             resident_pages: Some(3),
             resident_parts: vec![(0, PAGE), (4 * PAGE, 2 * PAGE)],
         }

@@ -21,7 +21,6 @@ fn a_file(inode: u64) -> Opened {
         bytes: 1000,
         flags: 0,
         position: 0,
-        is_moving: false,
         resident_pages: None,
         resident_parts: Vec::new(),
     }
@@ -46,7 +45,7 @@ impl TestModel<Counts> {
 
 impl<S: Sink> TestModel<S> {
     fn to(sink: S) -> TestModel<S> {
-        let mut model = Model::new(sink, HashSet::from([(1, 9)]), 4096);
+        let mut model = Model::new(sink, HashSet::from([(1, 9)]), 4096, false);
         model.receive(Event::Began { thread: 10, process: 10, parent: None, shares_files: false });
         model.receive(Event::Executed {
             thread: 10,
@@ -70,10 +69,26 @@ impl<S: Sink> TestModel<S> {
         result: impl Into<Option<i64>>,
         opened: Option<Opened>,
     ) {
+        self.receive(thread, name, arguments, result, (opened, false));
+    }
+
+    /// A call beside one of another thread that moves the same position.
+    fn beside(&mut self, thread: i32, name: &str, arguments: &[u64], result: i64, opened: Option<Opened>) {
+        self.receive(thread, name, arguments, result, (opened, true));
+    }
+
+    fn receive(
+        &mut self,
+        thread: i32,
+        name: &str,
+        arguments: &[u64],
+        result: impl Into<Option<i64>>,
+        (opened, is_beside): (Option<Opened>, bool),
+    ) {
         let result = result.into();
         let mut six = [0; 6];
         six[..arguments.len()].copy_from_slice(arguments);
-        self.0.receive(Event::Called(Called { thread, call: call(name), arguments: six, result, opened }));
+        self.0.receive(Event::Called(Called { thread, call: call(name), arguments: six, result, opened, is_beside }));
     }
 
     fn open(&mut self, thread: i32, descriptor: i64, inode: u64) {
@@ -816,12 +831,54 @@ fn a_position_that_another_thread_may_have_moved_meanwhile_is_not_known() {
     let mut model = TestModel::to(Kept::default());
     let both = Opened { flags: libc::O_RDWR, ..a_file(7) };
     model.call_with(10, "openat", &[], 3, Some(both.clone()));
-    let looked_up = |position: u64, is_moving: bool| Some(Opened { position, is_moving, ..both.clone() });
-    model.call_with(10, "read", &[3, 0, 100], 100, looked_up(200, true));
-    model.call_with(10, "read", &[3, 0, 100], 100, looked_up(300, false));
+    let looked_up = |position: u64| Some(Opened { position, ..both.clone() });
+    model.beside(10, "read", &[3, 0, 100], 100, looked_up(200));
+    model.call_with(10, "read", &[3, 0, 100], 100, looked_up(300));
     // The same of a descriptor whose opening was not seen.
-    model.call_with(10, "read", &[5, 0, 100], 100, looked_up(200, true));
+    model.beside(10, "read", &[5, 0, 100], 100, looked_up(200));
     assert_eq!(offsets(&model), [None, Some(200), None]);
+    // Of one that is only read it is known where both ended, if both are reads.
+    model.0.receive(Event::Began { thread: 11, process: 10, parent: Some(10), shares_files: true });
+    model.open(10, 4, 8);
+    model.beside(10, "read", &[4, 0, 100], 30, None);
+    model.beside(11, "read", &[4, 0, 100], 70, None);
+    model.call(10, "read", &[4, 0, 100], 5);
+    assert_eq!(offsets(&model)[3..], [None, None, Some(100)]);
+    model.beside(10, "read", &[4, 0, 100], 30, None);
+    model.beside(11, "lseek", &[4, 500, 0], 500, None);
+    assert!(!model.0.has_position(10, 4));
+    model.call_with(10, "read", &[4, 0, 100], 5, Some(Opened { position: 535, ..a_file(8) }));
+    assert_eq!(offsets(&model)[6..], [None, Some(530)]);
+}
+
+#[test]
+fn where_only_the_ends_of_calls_are_heard_reads_at_a_shared_position_are_said_to_be_in_their_order() {
+    let remarks = |is_recorded: bool, at: &[&[u64]]| {
+        let mut model = TestModel::to(Kept::default());
+        model.0.is_recorded = is_recorded;
+        model.0.receive(Event::Began { thread: 11, process: 10, parent: Some(10), shares_files: true });
+        model.open(10, 3, 7);
+        for (thread, arguments) in [10, 10, 11].into_iter().zip(at) {
+            model.call(thread, if arguments.len() == 3 { "read" } else { "pread64" }, arguments, 100);
+        }
+        model.0.program.remarks.len()
+    };
+    let (read, elsewhere): (&[u64], &[u64]) = (&[3, 0, 100], &[3, 0, 100, 70]);
+    assert_eq!(remarks(true, &[read, read, read]), 1);
+    assert_eq!(
+        [remarks(false, &[read, read, read]), remarks(true, &[read, read]), remarks(true, &[read, read, elsewhere])],
+        [0; 3]
+    );
+}
+
+#[test]
+fn pages_of_a_mapping_that_is_rearranged_are_said_not_to_be_known() {
+    let mut model = TestModel::new();
+    model.open(10, 3, 7);
+    model.call(10, "mmap", &[0, 1 << 20, 1, 1, 3, 0], 0x10_0000);
+    assert!(model.0.program.incomplete.is_empty());
+    model.call(10, "remap_file_pages", &[0x10_0000, 4096, 0, 9, 0], 0);
+    assert_eq!(model.0.program.incomplete.len(), 1);
 }
 
 #[test]
@@ -861,7 +918,8 @@ fn any_calls(random: &mut Random) -> usize {
         let (number, odd) = (any() % 12, any() % 2 == 1);
         let (thread, at) = (8 + (any() % 6) as i32, any() as usize % CALLS.len());
         let opened = odd.then(|| Opened { flags: any() as i32, position: arguments[0], ..a_file(number) });
-        let called = Called { thread, call: &CALLS[at], arguments, result: odd.then_some(result), opened };
+        let called =
+            Called { thread, call: &CALLS[at], arguments, result: odd.then_some(result), opened, is_beside: !odd };
         model.0.receive(Event::Called(called));
         match number {
             0 => model.0.receive(Event::Began { thread, process: 10, parent: Some(10), shares_files: odd }),
