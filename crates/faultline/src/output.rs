@@ -203,7 +203,7 @@ pub fn save(store: Option<&history::Store>, record: &Record) -> Option<PathBuf> 
         Ok(path) => Some(path),
         Err(error) => {
             static WARNED: std::sync::Once = std::sync::Once::new();
-            WARNED.call_once(|| warn(&format!("the run cannot be saved: {error:#}")));
+            WARNED.call_once(|| warn(&format!("{error:#}")));
             None
         }
     }

@@ -159,6 +159,20 @@ fn an_incomplete_trace_is_exported_with_a_warning() {
 }
 
 #[test]
+fn files_that_were_called_alike_are_exported_with_a_warning_that_an_iolog_has_them_as_one() {
+    let sandbox = Sandbox::new();
+    let export = |paths: [&str; 2]| {
+        let file = |path: &str| TracedFile { path: path.into(), ..TracedFile::default() };
+        let header = Header::new("test", paths.map(file).into(), LeftOut::default());
+        let mut writer = Writer::new(Vec::new(), &header).unwrap();
+        (0..2).for_each(|file| writer.push(Access::call(file, 0, 100)).unwrap());
+        let trace = sandbox.write("t.trace", writer.finish().unwrap());
+        sandbox.run(&["trace", "export", &trace]).expect(0).stderr.contains("/data/a")
+    };
+    assert_eq!([["/data/a", "/data/b"], ["/data/a", "/data/a"]].map(export), [false, true]);
+}
+
+#[test]
 fn a_replay_of_a_file_whose_pages_are_not_all_known_is_warned_of_once() {
     let sandbox = Sandbox::new();
     let path = sandbox.file("a", BYTES);

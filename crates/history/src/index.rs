@@ -173,6 +173,15 @@ impl Index {
         transaction.commit()
     }
 
+    /// How many runs there are, asked for or not.
+    ///
+    /// # Errors
+    /// When the index was damaged since it was opened.
+    pub fn count(&self) -> Result<u64> {
+        let count = self.connection.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0));
+        Ok(count.context("the index of saved runs cannot be read")?.unsigned_abs())
+    }
+
     /// Runs, the newest first, and how many more there are of other machines.
     ///
     /// # Errors

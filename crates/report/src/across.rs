@@ -296,8 +296,12 @@ pub(crate) fn counted(versus: &RunComparison) -> String {
         (true, false) => "execution",
         (false, _) => "block",
     };
+    let no_interval = match versus.no_interval {
+        0 => String::new(),
+        some => format!(" In both, and with too few rounds for an interval in one: {some}."),
+    };
     format!(
-        "{} shared cell{}: {} same, {} faster, {} slower, {} undecided. Only in the first: {}, only in the second: {}. \
+        "{} shared cell{}: {} same, {} faster, {} slower, {} undecided. Only in the first: {}, only in the second: {}.{no_interval} \
          Time per {per}, 95 % intervals; the runs were not interleaved, so drift between them counts as difference.",
         versus.cells.len(),
         plural(versus.cells.len()),

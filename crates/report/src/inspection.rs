@@ -21,7 +21,7 @@ use crate::{
         table::{Cell, Column, Table},
         words::plural,
     },
-    words::{inspection as words, runtime},
+    words::{inspection as words, numbers::percent_of_all, runtime},
 };
 
 /// The inspection for a terminal or a pipe.
@@ -149,7 +149,7 @@ fn numbers(page: &mut Page, view: &FileView, residency: &Residency) {
         "{} of {} pages ({}), says {}",
         number::count(residency.resident as f64),
         number::count(residency.pages as f64),
-        number::percent(share),
+        percent_of_all(share),
         residency.asked
     );
     page.item(0, LABEL, "Resident", Paint::Heading, &resident);

@@ -47,7 +47,14 @@ pub fn history(history: &History, asked_for_cells: bool, folder: &str, style: St
         1 => "; 1 of a machine that was not asked for, with --machine all".to_string(),
         some => format!("; {some} of machines that were not asked for, with --machine all"),
     };
-    page.paragraph(0, Paint::Quiet, &format!("{count} run{} in {folder}{others}", plural(count)));
+    let runs = match history.all {
+        // Of machines that were not asked for it is said which.
+        all if all > count as u64 + history.of_others => {
+            format!("{count} of {} runs", thousands(all))
+        }
+        _ => format!("{count} run{}", plural(count)),
+    };
+    page.paragraph(0, Paint::Quiet, &format!("{runs} in {folder}{others}"));
     page.finish()
 }
 

@@ -10,7 +10,7 @@ use crate::{
         runtimes, stopped, study, summary, timeline,
     },
     layout::{page::Page, paint::Paint, words::plural},
-    shell,
+    shell, words,
 };
 
 /// So few answers stand on the first screen with their intervals and reasons.
@@ -82,8 +82,9 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
         summarise(&mut page, record, findings);
     } else {
         page.blank();
-        for limit in &record.limits {
-            page.labelled(0, "Limit:", Paint::Unsure, limit);
+        let decisive = findings.warnings.iter().filter(|it| answer::is_decisive(it)).map(words::warning);
+        for limit in record.limits.iter().cloned().chain(decisive) {
+            page.labelled(0, "Limit:", Paint::Unsure, &limit);
         }
         page.labelled(0, "More:", Paint::Quiet, &answer::left_out(record, findings, saved.is_some()));
     }

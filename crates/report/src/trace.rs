@@ -3,7 +3,7 @@
 use schema::{
     Bytes,
     advice::AdviceReason,
-    trace::{Exact, FileSummary, LeftOut, NotSeen, RecordedRun, Summary, TracedFile, Unseen},
+    trace::{Exact, FileSummary, Inexact, LeftOut, NotSeen, RecordedRun, Summary, TracedFile, Unseen},
 };
 
 use crate::layout::{
@@ -32,7 +32,8 @@ pub fn trace(summary: &Summary, is_meant: impl Fn(&TracedFile) -> bool) -> Strin
         visible(&summary.recorder),
         visible(&summary.digest)
     ));
-    summary.run.iter().for_each(|it| text.push_str(&run(it)));
+    let all_are_known = summary.files.iter().all(|it| it.file.unseen(it.touched).is_none());
+    summary.run.iter().for_each(|it| text.push_str(&run(it, all_are_known)));
     let some_are_small = summary.left_out.small_mappings > 0;
     summary.files.iter().for_each(|it| text.push_str(&file(it, some_are_small)));
     let left_out = left_out(&summary.left_out);
@@ -79,14 +80,16 @@ fn unseen_pages(why: Unseen) -> String {
     }
 }
 
-fn run(run: &RecordedRun) -> String {
+/// `all_are_known`: the pages that were touched, too.
+fn run(run: &RecordedRun, all_are_known: bool) -> String {
     let words: Vec<String> = run.command.iter().map(|it| visible(it)).collect();
     let command = if words.is_empty() { "a command that the trace does not name".into() } else { words.join(" ") };
     let mut text = format!(
-        "{command}\n  {} under the recorder, {}, {} copied or touched\n",
+        "{command}\n  {} under the recorder, {}, {} copied{}\n",
         duration(run.wall_ns as f64),
         counted(run.threads as usize, "thread", "threads"),
-        bytes(run.bytes as f64)
+        bytes(run.bytes as f64),
+        if all_are_known { " or touched" } else { ", beside pages of mappings that are not known" }
     );
     run.notes.iter().for_each(|it| text.push_str(&format!("  note: {}\n", visible(it))));
     text
@@ -96,7 +99,8 @@ fn file(summary: &FileSummary, some_are_small: bool) -> String {
     let FileSummary { file, accesses, .. } = summary;
     let mut text = format!("\n{}\n", visible(&file.path));
     if let Some(whole) = file.bytes {
-        let resident = match file.evicted {
+        let was_cold = !matches!(file.inexact, Some(Inexact::NotCold { .. }));
+        let resident = match file.evicted && was_cold {
             true => Some(", evicted before it was recorded, as far as that could be".to_string()),
             false => file.resident_before.map(|it| format!(", {} before", in_page_cache(it))),
         };
@@ -312,7 +316,7 @@ mod tests {
             500 accesses of 2 files, recorded by ptrace
             digest 3fa9c1e2
             sqlite3 t.db select\u{1b} 1
-              1.23 s under the recorder, 2 threads, 1.95 MiB copied or touched
+              1.23 s under the recorder, 2 threads, 1.95 MiB copied, beside pages of mappings that are not known
               note: it ended with status 3
 
             /a

@@ -43,9 +43,12 @@ pub struct RunComparison {
     /// Comparisons between arms that both runs made.
     #[serde(default)]
     pub answers: Vec<SharedAnswer>,
-    /// Measured cells that only one of the runs has.
+    /// Cells of which only one of the runs has a valid pass.
     pub only_first: u32,
     pub only_second: u32,
+    /// Those of which both have one, and too few in one of them for an interval.
+    #[serde(default)]
+    pub no_interval: u32,
 }
 
 /// Why two runs are not comparable, as data; `report` makes the words.

@@ -382,6 +382,8 @@ pub enum Settles {
     WithoutOnce,
     /// Of its pages.
     ExactRecording,
+    /// The trace that was named is of something else.
+    Anew,
     /// The reason says it.
     Reason,
 }

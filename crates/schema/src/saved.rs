@@ -29,6 +29,9 @@ pub struct History {
     /// Runs that all else was asked of as well, and that are of other machines.
     #[serde(default)]
     pub of_others: u64,
+    /// All that are saved, asked for or not.
+    #[serde(default)]
+    pub all: u64,
 }
 
 /// The machine that a run was made on, as far as a list shows it.

@@ -123,11 +123,17 @@ impl fmt::Display for Skip {
                 duration(*around_ns)
             ),
             Skip::TooLong { blocks, pass_ns, left_ns, budget } => {
-                let limit = if *budget { "were left of the budget" } else { "is what a pass may take" };
-                let (pass, left) = (duration(*pass_ns), duration(*left_ns));
+                let pass = duration(*pass_ns);
                 // A command has no blocks, and its pass counts as one.
                 let of = if *blocks == 1 { String::new() } else { format!(" of {blocks} blocks") };
-                write!(f, "too slow: one pass{of} takes about {pass} by its trial, and {left} {limit}")
+                let pass = format!("one pass{of} takes about {pass} by its trial, and");
+                match budget {
+                    true if *left_ns > 0.0 => {
+                        write!(f, "no time for it: {pass} {} were left of the budget", duration(*left_ns))
+                    }
+                    true => write!(f, "no time for it: {pass} nothing was left of the budget"),
+                    false => write!(f, "too slow: {pass} {} is what a pass may take", duration(*left_ns)),
+                }
             }
             Skip::NothingToCompare => {
                 f.write_str("every other arm is left out here, so there is nothing to compare it with")

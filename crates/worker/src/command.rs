@@ -446,7 +446,7 @@ impl Ended {
             (Some(_), _) if !spec.compared => return Ok(()),
             (Some(code), _) => format!("ended with status {code}; --anyway accepts that"),
             (None, Some(libc::SIGKILL)) => {
-                "was killed by SIGKILL (by another process, or for lack of memory)".to_string()
+                "was killed by SIGKILL (by itself, by another process, or by the kernel for lack of memory)".to_string()
             }
             (None, Some(signal)) => format!("was killed by signal {signal}"),
             (None, None) => "ended in an unknown way".to_string(),

@@ -547,20 +547,21 @@ fn is_known(found: &Found, is_two_sided: bool) -> Result<(), Open> {
         return Err((why, Settles::Switch));
     }
     let seen = found.seen(program.now);
+    let other_run = if advised.given { Settles::Anew } else { Settles::Reason };
     if let Some(seen) = seen {
         let ways = mechanism::ways(seen);
         match (ways.calls, ways.mappings) {
             (true, true) => return Err((AdviceReason::MixedReach, Settles::Switch)),
             // That it does neither is not what any trace has.
             (calls, maps) if calls == maps || maps != found.recorded().maps() => {
-                return Err((AdviceReason::OtherReach, Settles::Reason));
+                return Err((AdviceReason::OtherReach, other_run));
             }
             // A trace may be of another run than this command makes.
             (true, false) if (seen.read_bytes() as f64 / advised.pattern.bytes as f64 - 1.0).abs() > check::MOST => {
-                return Err((AdviceReason::OtherReach, Settles::Reason));
+                return Err((AdviceReason::OtherReach, other_run));
             }
             (true, false) if advised.given && are_other_calls(seen, &advised.pattern, found.files()) => {
-                return Err((AdviceReason::OtherReach, Settles::Reason));
+                return Err((AdviceReason::OtherReach, other_run));
             }
             _ => {}
         }

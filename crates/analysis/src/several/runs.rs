@@ -22,7 +22,7 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunC
     let pairs = pair_up(first, second);
     let mut cells = Vec::new();
     let mut not_comparable: Vec<NotComparable> = Vec::new();
-    let (mut only_first, mut only_second) = (0, 0);
+    let (mut only_first, mut only_second, mut no_interval) = (0, 0, 0);
     for pair in &pairs {
         match (pair.first.filter(|it| is_measured(it)), pair.second.filter(|it| is_measured(it))) {
             (Some(a), Some(b)) => {
@@ -34,9 +34,12 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunC
                 }
                 cells.extend(shared((first.0, a), (second.0, b)));
             }
-            (Some(_), None) => only_first += 1,
-            (None, Some(_)) => only_second += 1,
-            (None, None) => {}
+            _ => match (pair.first.is_some_and(was_made), pair.second.is_some_and(was_made)) {
+                (true, true) => no_interval += 1,
+                (true, false) => only_first += 1,
+                (false, true) => only_second += 1,
+                (false, false) => {}
+            },
         }
     }
     if cells.is_empty() {
@@ -52,6 +55,7 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunC
         not_comparable,
         only_first,
         only_second,
+        no_interval,
         drift: drift(&cells, |it| it.median),
         drift_ends: drift(&cells, |it| it.ci_low).zip(drift(&cells, |it| it.ci_high)).map(<[f64; 2]>::from),
         answers: answers(first.1, second.1, &pairs),
@@ -95,8 +99,13 @@ pub(crate) fn pair_up<'a>(first: (&'a Record, &'a Findings), second: (&'a Record
     paired.chain(left.map(|(it, _)| Pair { first: None, second: Some(it) })).collect()
 }
 
+fn was_made(cell: &CellFinding) -> bool {
+    cell.status == Status::Ok
+}
+
+/// Few rounds have no interval.
 fn is_measured(cell: &CellFinding) -> bool {
-    cell.status == Status::Ok && cell.ns_per_op.is_some()
+    was_made(cell) && cell.ns_per_op.is_some()
 }
 
 /// The comparison that a cell comes from.

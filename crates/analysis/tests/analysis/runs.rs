@@ -441,6 +441,18 @@ fn sized(id: &str, size: &str) -> Record {
 }
 
 #[test]
+fn what_both_runs_made_is_not_said_to_be_only_in_one_where_there_are_too_few_rounds_for_an_interval() {
+    let long = sized("long", "");
+    let mut short = Lab { record: Record { id: "short".into(), samples: Vec::new(), ..long.clone() } };
+    short.measure(0, 1, 1_000.0, |_, _| {});
+    let counts = |it: &schema::across::RunComparison| (it.cells.len(), it.only_first, it.only_second, it.no_interval);
+    let of_first = |it: &str| long.cells.iter().filter(|cell| !cell.control && (cell.arm.name == it)).count() as u32;
+    let (made, all) = (1, of_first("native/pread") + of_first("native/mmap"));
+    assert_eq!(counts(&across(&long, &short.record)), (0, all - made, 0, made));
+    assert_eq!(counts(&across(&short.record, &long)), (0, 0, all - made, made));
+}
+
+#[test]
 fn a_size_that_was_written_down_is_part_of_the_question() {
     let whole = sized("whole", "");
     let other = sized("other", "range = { bytes = \"16 MiB\" }");

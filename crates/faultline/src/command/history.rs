@@ -35,7 +35,8 @@ pub fn run(args: &HistoryArgs) -> Result<Exit> {
     found.sort_by(|a, b| (&a.started, &a.run).cmp(&(&b.started, &b.run)));
     let (runs, of_others) = index.runs(&wanted)?;
     let damaged = index.damaged()?;
-    let history = History { schema_version: SCHEMA_VERSION, runs, cells: found, damaged, of_others };
+    let all = index.count()?;
+    let history = History { schema_version: SCHEMA_VERSION, runs, cells: found, damaged, of_others, all };
     if args.json {
         output::print(&report::history_json(&history))?;
     } else {

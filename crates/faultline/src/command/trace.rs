@@ -93,6 +93,14 @@ fn export(args: &TraceExportArgs) -> Result<()> {
     output::check(&[("output", Some(&args.output))], args.force)?;
     let trace = TraceFile::open(&args.trace)?;
     replay::warn_of_gaps(&trace);
+    // As a file that was replaced, or that another program has under the same name in a namespace of its own.
+    let mut paths: Vec<&str> = trace.header.files.iter().map(|it| it.path.as_str()).collect();
+    paths.sort_unstable();
+    if let Some(path) = paths.windows(2).find(|it| it[0] == it[1]).map(|it| it[0]) {
+        output::warn(&format!(
+            "the trace has several files that were called {path}; an iolog has names alone, so that they are one file in it"
+        ));
+    }
     let text = trace::iolog(&trace.header, trace.accesses()?.into_iter())?;
     output::write(&args.output, &text, args.force)
 }

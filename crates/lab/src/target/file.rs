@@ -56,7 +56,7 @@ impl Stamp {
             () if now.bytes != self.bytes => {
                 Err(format!("changed its size from {} to {} bytes", self.bytes, now.bytes))
             }
-            () if now.modified != self.modified => Err("was written to".into()),
+            () if now.modified != self.modified => Err("was written to, or its times were set".into()),
             () if now.changed != self.changed => {
                 Err("was changed: it was written to and its time set back, or its name, owner or mode changed".into())
             }

@@ -2,7 +2,7 @@
 //! workload and block is named only where it differs within the run.
 
 use schema::{
-    Condition, ConditionId, Findings, Labels, Names, Record, State,
+    Bytes, Condition, ConditionId, Findings, Labels, Names, Record, State,
     findings::{AnswerOf, Comparison, Estimate, MapLine, Verdict},
 };
 
@@ -178,7 +178,7 @@ pub(crate) fn storage(condition: &Condition) -> String {
     let Some(storage) = condition.storage else {
         return "storage not limited".into();
     };
-    let rate = storage.read_bytes_per_s.map(|rate| number::throughput(rate as f64));
+    let rate = storage.read_bytes_per_s.map(|rate| Bytes(rate).exact_rate());
     let ops = storage.read_ops_per_s.map(|ops| format!("{} reads/s", number::count(ops as f64)));
     let limits: Vec<String> = rate.into_iter().chain(ops).collect();
     format!("storage limited to {}", limits.join(" and "))

@@ -221,9 +221,14 @@ fn no_valid_pass(record: &Record) -> String {
     let is_for_want_of_time = |it: &schema::record::Cell| {
         it.skipped.as_ref().is_some_and(|it| it.is_for_want_of_time() || *it == schema::Skip::NothingToCompare)
     };
+    // What is wrong with a command of the user's own, the machine does not say.
+    let is_of_commands = record.cells.iter().all(|it| it.arm.is_command());
     match record.samples.len() {
         0 if skipped > 0 && record.cells.iter().all(is_for_want_of_time) => {
             "there was no time for a pass of any arm. Try a larger --budget.".into()
+        }
+        0 if skipped > 0 && is_of_commands => {
+            "no two commands are left that can be compared; the reasons are listed below.".into()
         }
         0 if skipped > 0 && skipped == record.cells.len() => {
             "every arm was skipped; the reasons are listed below. `faultline doctor` shows what this machine can \
@@ -232,8 +237,6 @@ fn no_valid_pass(record: &Record) -> String {
         }
         0 => "no pass was made. `faultline doctor` shows what this machine can measure.".into(),
         lost => {
-            // What a command of the user's own fails for, the machine does not say.
-            let is_of_commands = record.cells.iter().all(|it| it.arm.is_command());
             let try_it = if is_of_commands { "" } else { " Try `faultline doctor`." };
             let passes = counted(lost, "pass", "passes");
             format!("none of {passes} was valid; the reasons are listed below.{try_it}")

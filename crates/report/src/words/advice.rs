@@ -22,7 +22,7 @@ use super::{
 use crate::layout::number::{self, part};
 
 /// What effort and grade mean.
-pub(crate) const LEGEND: &str = "Effort: E0 a switch that the program has, E1 one hint, E2 another call or a mapping, E3 \
+pub(crate) const LEGEND: &str = "Effort: E0 a switch that the program has, E1 one hint or another buffer, E2 another call or a mapping, E3 \
                                  restructuring. Grade: A replayed and the program's own switch measured, B replayed, C \
                                  replayed, and checked on one side only, or not explained by a rule, or of not all \
                                  accesses. Intervals are 95 %.";
@@ -233,6 +233,7 @@ pub fn settles(of: Settles) -> String {
         Settles::ExactRecording => {
             "a recording with every page seen would tell: try a file of your own, a larger --exact-budget"
         }
+        Settles::Anew => "a recording of this very run would tell: leave --trace out",
         Settles::Reason => "it can be tried again when that is out of the way",
     };
     says.into()
@@ -429,8 +430,8 @@ pub(crate) fn switched(of: &Switched, in_part: bool) -> String {
             let part = if in_part { ", for less than half of what it spends on the file" } else { "" };
             format!("predicted {}{most} ({}{part})", number::speedup_glued(gain), short(like))
         }
-        (Some(like), None) => format!("nothing predicted of {}", short(like)),
-        (None, _) => "nothing predicted, because no arm reaches the file as it was seen to".into(),
+        (Some(like), None) => format!("not predicted, though {} reaches the file as it was seen to", short(like)),
+        (None, _) => "not predicted, because no arm reaches the file as it was seen to".into(),
     };
     let real = match of.real {
         Some(gain) => format!("real {}", number::speedup_glued(&gain)),

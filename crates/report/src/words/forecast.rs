@@ -37,8 +37,8 @@ pub fn forecast_remark(remark: &ForecastRemark) -> String {
             Bytes(*calibrated_bytes)
         ),
         ForecastRemark::Threads { threads, cpus } => format!(
-            "unit costs are of one thread: {} are assumed to share the work on {cpus} CPUs without contention, which \
-             gives the shortest possible time; the interval is widened",
+            "unit costs are of one thread: {} are assumed to share the work on {cpus} CPUs without contention, and their \
+             waits for the device to overlap; the interval is widened",
             thousands((*threads).into())
         ),
         ForecastRemark::Device { name } => format!("the device is assumed to be the {name} of that run"),

@@ -167,14 +167,18 @@ pub(crate) fn percent_at_least(share: f64) -> String {
     percent(-rounded_up(-share, if (0.0..0.01).contains(&share) { 1000.0 } else { 100.0 }))
 }
 
-/// `41 % of it in the page cache`. A part is never shown as nothing or as all.
-pub(crate) fn in_page_cache(share: f64) -> String {
-    let part = match share {
+/// As `percent`; a part is never shown as nothing or as all.
+pub(crate) fn percent_of_all(share: f64) -> String {
+    match share {
         it if 0.0 < it && it < 0.001 => "less than 0.1 %".into(),
         it if 0.99 < it && it < 1.0 => "more than 99 %".into(),
         it => percent(it),
-    };
-    format!("{part} of it in the page cache")
+    }
+}
+
+/// `41 % of it in the page cache`.
+pub(crate) fn in_page_cache(share: f64) -> String {
+    format!("{} of it in the page cache", percent_of_all(share))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use schema::{
     line::LineAnswer,
     record::{Outcome, Resident},
     unit_cost::Cause,
+    warning::Warning,
 };
 
 use crate::{
@@ -24,6 +25,18 @@ fn first_screen(run: &Run) -> String {
 /// The condition of that workload and state.
 fn condition(run: &Run, workload: Workload, state: State) -> usize {
     run.record.conditions.iter().position(|it| (it.workload, it.state) == (workload, state)).unwrap()
+}
+
+#[test]
+fn that_reads_of_a_file_with_holes_reach_no_device_is_on_the_first_screen() {
+    let mut run = run();
+    let left_out = |run: &Run| first_screen(run).matches("file with holes").count();
+    run.findings.warnings = vec![Warning::Sparse { allocated_bytes: 0, bytes: 1 << 20 }];
+    let text = first_screen(&run);
+    assert!(text.contains("Limit: the file has holes, or is compressed: 0 B of"), "{text}");
+    assert_eq!(left_out(&run), 0, "it is said, and not left out");
+    run.findings.warnings.push(Warning::StolenTime { share: 0.5 });
+    assert!(first_screen(&run).contains("1 warning (stolen"), "{}", first_screen(&run));
 }
 
 #[test]

@@ -199,6 +199,25 @@ fn the_first_screen_of_commands_reads_well_at_every_usual_width() {
 }
 
 #[test]
+fn outputs_that_differ_by_a_byte_are_not_shown_as_the_same_size() {
+    let mut run = with_threads(commands(LINES, [None, None]));
+    let of = |own: f64, other: f64| Confounder {
+        versus: run.findings.commands[0].arm.clone(),
+        versus_cell: 0,
+        what: ConfounderKind::OutputBytes,
+        own,
+        other,
+    };
+    let (near, far) = (of(3_145_729.0, 3_145_730.0), of(3_145_729.0, 36.0));
+    run.findings.commands[1].confounders = vec![near];
+    let text = squeezed(&first(&run, 400));
+    assert!(text.contains("output: A 3,145,730 B, B 3,145,729 B"), "{text}");
+    run.findings.commands[1].confounders = vec![far];
+    let text = squeezed(&first(&run, 400));
+    assert!(text.contains("output: A 36 B, B 3.00 MiB"), "{text}");
+}
+
+#[test]
 fn tables_of_commands_and_of_replays_have_a_legend_for_each() {
     let legends = |run: &Run| {
         let text = report::markdown(&run.record, &run.findings);

@@ -78,6 +78,7 @@ pub(crate) fn beside(run: &Run) -> Across {
             .collect(),
         only_first: 1,
         only_second: 0,
+        no_interval: 0,
     };
     Across { schema_version: SCHEMA_VERSION, versus: vec![versus], gates: Vec::new() }
 }
@@ -128,6 +129,7 @@ fn over_time(text: &str) -> History {
         cells: vec![cell("20261119T225104Z-0001", 600.0), cell("20261120T225104Z-3f9a", 300.0)],
         damaged: vec![Damaged { file: "x".into(), reason: format!("{text}.json cannot be used: it is empty") }],
         of_others: 0,
+        all: 1,
     }
 }
 

@@ -455,7 +455,7 @@ makes! {
         FigureFinding { says, unit, published, as_published, as_published_id, corrected, corrected_id }
         Across { schema_version, versus, gates }
         schema::across::RunComparison {
-            first, second, differs, not_comparable, cells, drift, drift_ends, answers, only_first, only_second,
+            first, second, differs, not_comparable, cells, drift, drift_ends, answers, only_first, only_second, no_interval,
         }
         Differs { what, first, second }
         SharedCell {
@@ -469,7 +469,7 @@ makes! {
         Change { id, run, arm, condition, label, speedup, basis }
         NotJudged { id, run, arm, condition, label, cause }
         Breach { id, run, arm, condition, label, cause }
-        History { schema_version, runs, cells, damaged, of_others }
+        History { schema_version, runs, cells, damaged, of_others, all }
         SavedRun {
             id, started, elapsed_s, on, kernel, experiment, target, target_bytes, file_system,
             partial, samples,
@@ -600,7 +600,7 @@ makes! {
             SwitchContradicts { arm, predicted, real },
             SwitchOpen { arm, predicted, ci_low, ci_high },
         }
-        Settles { LargerBudget, MoreRounds { made }, Switch, SwitchMeasured, WithoutOnce, ExactRecording, Reason }
+        Settles { LargerBudget, MoreRounds { made }, Switch, SwitchMeasured, WithoutOnce, ExactRecording, Anew, Reason }
         Unchecked { NeedsBothStates, NoColdTime, NoReading, TooCoarse }
         How {
             Switch { line }, MadviseRandom, MadviseSequential, MadviseWillNeed, Populate, PlainMapping, Pread, ReadWhole, Mapping,

@@ -16,6 +16,7 @@ use schema::{
     Arm, Beside, Condition, Fill, Findings, Labels, Names, Record, State, Workload,
     findings::{AnswerOf, MapLine, StateNoise},
     record::{self, Outcome, Resident},
+    warning::Warning,
 };
 
 pub(crate) use field::{Field, Standing, Way};
@@ -221,19 +222,25 @@ pub(crate) fn trust(findings: &Findings) -> String {
     }
 }
 
+/// Whether a warning is part of the answer: it is about where the data lies, and says that no device was measured.
+pub(crate) fn is_decisive(warning: &Warning) -> bool {
+    matches!(warning, Warning::Sparse { .. })
+}
+
 /// What the first screen leaves out, counted, and where it stands.
 pub(crate) fn left_out(record: &Record, findings: &Findings, saved: bool) -> String {
     let lost = record.samples.iter().filter(|it| !matches!(it.outcome, Outcome::Ok { .. })).count();
     let skipped = record.untried().iter().flatten().count();
+    let warnings = || findings.warnings.iter().filter(|it| !is_decisive(it));
     let all = [
         (skipped, "cell skipped", "cells skipped"),
         (lost, "pass lost", "passes lost"),
-        (findings.warnings.len(), "warning", "warnings"),
+        (warnings().count(), "warning", "warnings"),
     ];
     let mut all: Vec<String> =
         all.iter().filter(|it| it.0 > 0).map(|(count, one, many)| counted(*count, one, many)).collect();
     let mut topics: Vec<&str> = Vec::new();
-    for topic in findings.warnings.iter().map(words::warning_topic) {
+    for topic in warnings().map(words::warning_topic) {
         if !topics.contains(&topic) {
             topics.push(topic);
         }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     layout::{
-        number,
+        number::{self, GLUE},
         words::{list, were},
     },
     words::{explanation, numbers, runtime, why_open},
@@ -242,7 +242,12 @@ impl Commands<'_> {
             ConfounderKind::OutputBytes => number::bytes_glued,
         };
         let [own, other] = [arm, &it.versus].map(|it| self.names.short(it));
-        format!("{other} {}, {own} {}", show(it.other), show(it.own))
+        let [mut shown_other, mut shown_own] = [it.other, it.own].map(show);
+        // A difference is not shown by two numbers that look alike.
+        if it.what == ConfounderKind::OutputBytes && shown_other == shown_own {
+            [shown_other, shown_own] = [it.other, it.own].map(|it| format!("{}{GLUE}B", number::count(it)));
+        }
+        format!("{other} {shown_other}, {own} {shown_own}")
     }
 
     /// `cached, cold`; nothing where it is all of those that were measured.
