@@ -8,7 +8,9 @@ use clap::{
 };
 use clap_complete::Shell;
 use report::{EXPORTS, Export};
-use schema::{Arm, Beside, Bytes, Consume, Fill, State, Workload, builtin, experiment::BUDGET_MAX_S, runtime};
+use schema::{
+    Arm, Beside, Bytes, Consume, Descriptor, Fill, State, Workload, builtin, experiment::BUDGET_MAX_S, runtime,
+};
 
 use crate::runtime::RuntimeArgs;
 
@@ -115,6 +117,8 @@ pub struct RunArgs {
     /// Threads that share the work
     #[arg(long, value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Vec<u32>,
+    #[arg(long, value_delimiter = ',', value_name = "DESCRIPTOR,…", help = one_of("How several threads share the file", Descriptor::ALL), value_parser = descriptors(), hide_possible_values = true)]
+    pub descriptor: Vec<Descriptor>,
     #[arg(long, value_delimiter = ',', value_name = "BESIDE,…", help = one_of("What a second thread does during each pass", Beside::ALL), value_parser = beside(), hide_possible_values = true)]
     pub beside: Vec<Beside>,
     /// Size of the test file, when TARGET is a directory [default: 1 GiB or a tenth of the free space]
@@ -711,6 +715,10 @@ fn workloads() -> Words<Workload> {
 
 fn consumes() -> Words<Consume> {
     words(Consume::ALL.iter().map(|it| (it, it.about())))
+}
+
+fn descriptors() -> Words<Descriptor> {
+    words(Descriptor::ALL.iter().map(|it| (it, it.about())))
 }
 
 fn beside() -> Words<Beside> {

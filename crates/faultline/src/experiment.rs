@@ -139,6 +139,7 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
         replace(&mut compare.block, &args.block);
         replace(&mut compare.ops, &args.ops);
         replace(&mut compare.threads, &args.threads);
+        replace(&mut compare.descriptor, &args.descriptor);
         replace(&mut compare.beside, &args.beside);
         if !args.method.is_empty() {
             compare.arms = args

@@ -70,7 +70,7 @@ fn a_day_is_a_date_and_one_without_runs_is_said_to_have_none() {
     for date in ["2026", "2026-11", "2026-11-20", "2026-11-20T00:00:00Z"] {
         sandbox.run(&["history", "--until=2999", "--since", date]).sane();
     }
-    sandbox.run(&["history", "--since=2999-01-01"]).expect(3).shows(&["0 of 1 runs in"]);
+    sandbox.run(&["history", "--since=2999-01-01"]).expect(3).shows(&["0 of 1 run in"]);
     let output = sandbox.run(&["history", "--since=2999-01-01", "--json"]).expect(3);
     assert_eq!(output.stderr.lines().count(), 1, "{output:#?}");
     assert_eq!(serde_json::from_str::<History>(&output.stdout).unwrap().runs.len(), 0);

@@ -156,7 +156,10 @@ fn no_read_at_a_position_that_others_move_at_the_same_time_is_said_to_be_where_i
     for (sandbox, exact) in [Some((Sandbox::new(), &["--exact-budget", "20s"][..])), as_user].into_iter().flatten() {
         let words: Vec<u8> = (0..1u64 << 16).flat_map(|it| (it * 8).to_ne_bytes()).collect();
         let (file, list, trace) = (sandbox.write("words", words), sandbox.at("list"), sandbox.at("t.trace"));
-        for (how, lengths) in [("threads", "100"), ("children", "100"), ("threads", "1"), ("children", "1")] {
+        let ways = ["threads", "clones", "children"];
+        for (how, lengths) in
+            ways.map(|it| (it, "100")).into_iter().chain(ways.map(|it| (it, "1"))).chain([("seeks", "100")])
+        {
             let program = ["--", &reader(), "together", how, &file, &list, lengths, "100"];
             let args = ["trace", "record", "--force", "-o", &trace, "--file", &file];
             let Some(_) = followed(sandbox.run(&[&args[..], exact, &program].concat())) else { return };

@@ -298,7 +298,7 @@ pub(crate) fn counted(versus: &RunComparison) -> String {
     };
     let no_interval = match versus.no_interval {
         0 => String::new(),
-        some => format!(" In both, and with too few rounds for an interval in one: {some}."),
+        some => format!(" In both, and with too few rounds for an interval in at least one: {some}."),
     };
     format!(
         "{} shared cell{}: {} same, {} faster, {} slower, {} undecided. Only in the first: {}, only in the second: {}.{no_interval} \

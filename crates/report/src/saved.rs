@@ -16,7 +16,7 @@ use crate::{
         page::Page,
         paint::Paint,
         table::{Cell, Column, Table},
-        words::plural,
+        words::counted,
     },
     shell,
     words::numbers::{in_page_cache, thousands},
@@ -47,13 +47,10 @@ pub fn history(history: &History, asked_for_cells: bool, folder: &str, style: St
         1 => "; 1 of a machine that was not asked for, with --machine all".to_string(),
         some => format!("; {some} of machines that were not asked for, with --machine all"),
     };
-    let runs = match history.all {
-        // Of machines that were not asked for it is said which.
-        all if all > count as u64 + history.of_others => {
-            format!("{count} of {} runs", thousands(all))
-        }
-        _ => format!("{count} run{}", plural(count)),
-    };
+    let all = counted(history.all.max(count as u64) as usize, "run", "runs");
+    // Those of other machines are said behind it.
+    let is_filtered = history.all > (count as u64).saturating_add(history.of_others);
+    let runs = if is_filtered { format!("{count} of {all}") } else { counted(count, "run", "runs") };
     page.paragraph(0, Paint::Quiet, &format!("{runs} in {folder}{others}"));
     page.finish()
 }

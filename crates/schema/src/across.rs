@@ -46,7 +46,7 @@ pub struct RunComparison {
     /// Cells of which only one of the runs has a valid pass.
     pub only_first: u32,
     pub only_second: u32,
-    /// Those of which both have one, and too few in one of them for an interval.
+    /// Those of which both have one, and too few in at least one of them for an interval.
     #[serde(default)]
     pub no_interval: u32,
 }

@@ -892,7 +892,7 @@ fn jobs_that_confirm_two_conditions_and_turn_their_ratio_leave_it_open() {
         (claim.verdict, claim.measured[0].answer_of)
     };
     assert_eq!(claim([2.0, 1.6], 2e3), (ClaimVerdict::Holds, AnswerOf::Rounds));
-    assert_eq!(claim([1.8, 2.1], 2e3), (ClaimVerdict::Undecided, AnswerOf::Neither));
+    assert_eq!(claim([1.75, 1.9], 2e3), (ClaimVerdict::Undecided, AnswerOf::Neither));
     // A ratio of two conditions may be noise although both of them are confirmed.
     assert_eq!(claim([2.0, 1.6], 2.8e3), (ClaimVerdict::Undecided, AnswerOf::Rounds));
 }

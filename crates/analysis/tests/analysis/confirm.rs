@@ -533,6 +533,68 @@ fn a_cold_scan_of_few_read_ahead_windows_decides_nothing_unless_the_whole_job_wa
     assert_eq!(verdict(&lab), Verdict::Undecided, "the largest window of the machine stands for an unknown one");
 }
 
+#[test]
+fn of_random_reads_in_memory_the_fastest_mappings_are_asked_again_beside_the_arm_that_answers() {
+    let text = |state: &str| {
+        format!(
+            "title = \"t\"\n[[compare]]\nworkload = \"random\"\nblock = \"4 KiB\"\nstate = \"{state}\"\n\
+             arms = [\"pread\", \"uring\", \"mmap\", \"mmap+random\", \"mmap+populate-read\"]\n"
+        )
+    };
+    let asked = |state: &str, ns: [f64; 5]| {
+        let mut lab = Lab::of_experiment(&text(state));
+        for (cell, ns) in ns.into_iter().enumerate() {
+            lab.measure(cell, 10, ns, |_, _| {});
+        }
+        analysis::headlines(&lab.record, &[0])
+    };
+    assert_eq!(asked("cached", [1000.0, 500.0, 3000.0, 2000.0, 4000.0]), [[0, 1], [0, 3], [0, 4]]);
+    assert_eq!(asked("cached", [1000.0, 1500.0, 500.0, 2000.0, 4000.0]), [[0, 2], [0, 4]]);
+    for state in ["cold", "mapped"] {
+        assert_eq!(asked(state, [1000.0, 500.0, 3000.0, 2000.0, 4000.0]), [[0, 1]], "{state}");
+    }
+}
+
+#[test]
+fn a_mapping_that_loses_by_fewer_random_reads_than_the_job_has_is_not_decided_unless_hardly_any_of_them_fault() {
+    let text = |more: &str| {
+        format!(
+            "title = \"t\"\n[[compare]]\nworkload = \"random\"\nblock = \"4 KiB\"\nstate = \"cached\"\n\
+             fill = \"random\"\narms = [\"pread\", \"mmap\"]\n{more}"
+        )
+    };
+    let lab = |more: &str, reads: u64, mmap_ns: f64, faults: f64| {
+        let mut lab = Lab::of_experiment(&text(more));
+        lab.record.conditions[0].ops = reads;
+        lab.measure(0, 10, 1000.0, |_, _| {});
+        lab.measure(1, 10, mmap_ns, |_, pass| {
+            pass.readings.insert("minor_faults".into(), schema::Reading::Value(faults));
+        });
+        lab
+    };
+    let says = |lab: &Lab| {
+        let found = lab.analyze();
+        let first = &found.comparisons[0];
+        let few = first.reason.as_ref().map(|it| matches!(it, Reason::FewReads { .. }));
+        (first.verdict, few.unwrap_or_default())
+    };
+    let pages = 16_384;
+    for mmap_ns in [3000.0, 1000.0] {
+        assert_eq!(says(&lab("", 1000, mmap_ns, 500.0)), (Verdict::Undecided, true), "{mmap_ns}");
+    }
+    assert_eq!(says(&lab("", 1000, 500.0, 500.0)), (Verdict::Faster, false), "of more of them fewer fault");
+    assert_eq!(says(&lab("", 1000, 3000.0, 5.0)), (Verdict::Slower, false), "hardly any fault");
+    assert_eq!(says(&lab("", pages, 3000.0, 500.0)), (Verdict::Slower, false), "as many as there are pages");
+    assert_eq!(says(&lab("ops = 1000\n", 1000, 3000.0, 500.0)), (Verdict::Slower, false), "so many were asked for");
+    let mut asked_again = lab("", 1000, 3000.0, 500.0);
+    let mut again = job(&[0.5; 5]).record.confirmations.remove(0);
+    (again.baseline_cell, again.arm_cell, again.ops) = (0, 1, pages);
+    asked_again.record.confirmations = vec![again];
+    assert_eq!(says(&asked_again), (Verdict::Slower, false), "the job answered");
+    asked_again.record.confirmations[0].ops = 4000;
+    assert_eq!(says(&asked_again), (Verdict::Undecided, true), "by a quarter of it");
+}
+
 /// The first 64 MiB of a file of 1 GiB, cold, that is read ahead in windows of 8 MiB: eight windows. The job says how many
 /// times faster `direct` is than `read`; of `mmap` there are the rounds alone.
 fn eight_windows(direct: f64, mmap_ns: f64, adjust_mmap: impl Fn(u32, &mut Pass)) -> Lab {

@@ -1,6 +1,7 @@
 //! `faultline trace`: traces of programs and from what other programs recorded, shown, and as an iolog.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io::BufReader,
     os::unix::fs::MetadataExt,
@@ -96,9 +97,14 @@ fn export(args: &TraceExportArgs) -> Result<()> {
     // As a file that was replaced, or that another program has under the same name in a namespace of its own.
     let mut paths: Vec<&str> = trace.header.files.iter().map(|it| it.path.as_str()).collect();
     paths.sort_unstable();
-    if let Some(path) = paths.windows(2).find(|it| it[0] == it[1]).map(|it| it[0]) {
+    let twice: BTreeSet<&str> = paths.windows(2).filter(|it| it[0] == it[1]).map(|it| it[0]).collect();
+    if let Some(path) = twice.first() {
+        let others = match twice.len() - 1 {
+            0 => String::new(),
+            others => format!(" (and so for {others} more)"),
+        };
         output::warn(&format!(
-            "the trace has several files that were called {path}; an iolog has names alone, so that they are one file in it"
+            "the trace has several files that were called {path}{others}; an iolog has names alone, so that they are one file in it"
         ));
     }
     let text = trace::iolog(&trace.header, trace.accesses()?.into_iter())?;

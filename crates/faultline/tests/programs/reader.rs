@@ -2,9 +2,9 @@
 //! it does. It needs nothing but the standard library: the tests compile it, statically too.
 
 use std::{
-    env, fs,
+    env,
     ffi::{c_char, c_int, c_long, c_void},
-    fs::File,
+    fs::{self, File},
     io::{self, IoSlice, Read, Seek, SeekFrom, Write},
     os::{
         fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
@@ -104,12 +104,12 @@ fn main() -> ExitCode {
         ["update", path, other] => update(path, other),
         ["say", text] => io::stdout().write_all(text.as_bytes()),
         ["ring"] => ring(),
-        ["together", "threads", path, list, lengths, times] => together(path, list, number(lengths), number(times)),
         ["together", "children", path, list, lengths, times] => together_in_children(path, list, lengths, times),
+        ["together", how, path, list, lengths, times] => together(how, path, list, [number(lengths), number(times)]),
         ["together-one", turn, list, lengths, times] => {
             // SAFETY: it is open, and owned once.
             let file = unsafe { File::from_raw_fd(0) };
-            in_turn(&file, number(turn), number(lengths), number(times)).and_then(|it| fs::write(list, it))
+            in_turn(&file, number(turn), [number(lengths), number(times)], false).and_then(|it| fs::write(list, it))
         }
         ["disowned", path] => disowned(path),
         ["replace", path, other] => replace(path, other),
@@ -426,14 +426,16 @@ fn threads(path: &str, size: usize, threads: usize) -> io::Result<()> {
     })
 }
 
-/// A child reads the file, and the kernel reaps it, because SIGCHLD is ignored.
 const READERS: usize = 4;
 
 /// Reads at the position of a file that others move as well, in turn of so many lengths. Each eight bytes of the file are the
 /// offset that they lie at: a line says where each read really began, and its length.
-fn in_turn(mut file: &File, turn: usize, lengths: usize, times: usize) -> io::Result<String> {
+fn in_turn(mut file: &File, turn: usize, [lengths, times]: [usize; 2], seeks: bool) -> io::Result<String> {
     let (mut block, mut list) = (vec![0; 8 * 100], String::new());
     for at in 0..times {
+        if seeks && turn == 0 && at % 10 == 5 {
+            file.seek(SeekFrom::Start(at as u64 * 800))?;
+        }
         let read = file.read(&mut block[..8 * (1 + (at * 7 + turn * 13) % lengths)])?;
         if let Some(offset) = block[..read].first_chunk() {
             list.push_str(&format!("{} {read}\n", u64::from_ne_bytes(*offset)));
@@ -442,10 +444,16 @@ fn in_turn(mut file: &File, turn: usize, lengths: usize, times: usize) -> io::Re
     Ok(list)
 }
 
-fn together(path: &str, list: &str, lengths: usize, times: usize) -> io::Result<()> {
-    let file = &File::open(path)?;
+/// In threads, of which each may have a descriptor of its own (`clones`) or one may set the position (`seeks`).
+fn together(how: &str, path: &str, list: &str, sizes: [usize; 2]) -> io::Result<()> {
+    let (file, clones) = (File::open(path)?, if how == "clones" { READERS } else { 0 });
+    let clones: Vec<File> = (0..clones).map(|_| file.try_clone()).collect::<io::Result<_>>()?;
     let lists: io::Result<Vec<String>> = thread::scope(|scope| {
-        let readers: Vec<_> = (0..READERS).map(|turn| scope.spawn(move || in_turn(file, turn, lengths, times))).collect();
+        let begin = |turn: usize| {
+            let own = clones.get(turn).unwrap_or(&file);
+            scope.spawn(move || in_turn(own, turn, sizes, how == "seeks"))
+        };
+        let readers: Vec<_> = (0..READERS).map(begin).collect();
         readers.into_iter().map(|it| it.join().expect("no thread panics")).collect()
     });
     fs::write(list, lists?.concat())
@@ -467,6 +475,7 @@ fn together_in_children(path: &str, list: &str, lengths: &str, times: &str) -> i
     fs::write(list, lists?.concat())
 }
 
+/// A child reads the file, and the kernel reaps it, because SIGCHLD is ignored.
 fn disowned(path: &str) -> io::Result<()> {
     // SIG_IGN, without flags or a mask, in more room than the structure takes.
     let ignored = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];

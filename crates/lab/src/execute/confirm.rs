@@ -8,21 +8,27 @@
 use std::time::{Duration, Instant};
 
 use schema::{
-    Condition, Fill, Span, State,
+    Condition, Durability, Fill, Span, State, Workload,
     protocol::Tally,
-    record::{ColdPass, Confirmation, Outcome},
+    record::{ColdPass, Confirmation, Outcome, Sample},
+    runtime::NATIVE,
 };
 
-use super::{Bench, Hooks, rounds::Slot};
+use super::{Bench, Hooks, rounds::Slot, trials};
 use crate::{
     link::Trouble,
-    plan::{self, Given},
+    plan::{self, Given, sizing},
 };
 
 /// After so many passes that did not count, the answer is left as it is.
 const INVALID_MOST: usize = 2;
-/// A pass that is not so much larger than those of the rounds asks the same question.
-const LARGER: u64 = 4;
+/// A pass that is not so much larger than those of the rounds asks the same question. Where a mapping in memory has fewer faults for
+/// each block the more there are, one that is a little larger asks another: random reads share them, and stores fault in folios that
+/// are larger further into a file.
+const LARGER: f64 = 4.0;
+const LARGER_OF_MAPPINGS: f64 = 1.25;
+/// Of the time that is left, each of these may have so many times an equal part: they decide more.
+const PARTS_OF_MAPPINGS: u32 = 3;
 /// Of the memory that is available, at most this is filled.
 const MEMORY_SHARE: u64 = 4;
 /// Rounds count up from 1; the offsets of these passes are those of none.
@@ -35,12 +41,16 @@ impl Bench<'_> {
     /// The answers of a stage, until its time is over.
     pub(super) fn confirm(&mut self, slot: &Slot, until: Instant, given: &[Given], hooks: &mut Hooks) {
         let open: Vec<usize> = slot.conditions.iter().copied().filter(|&it| given[it] == Given::Nothing).collect();
-        let headlines = (hooks.headlines)(&self.record, &open);
+        let mut headlines = (hooks.headlines)(&self.record, &open);
+        // First those that hang on the number of reads.
+        headlines.sort_by_key(|it| !self.maps_in_memory(*it));
         let mut wanted: Vec<(Confirmation, Duration)> = Vec::new();
         for (index, &cells) in headlines.iter().enumerate() {
             let planned: Duration = wanted.iter().map(|it| it.1 * Confirmation::PAIRS).sum();
             let left = until.saturating_duration_since(Instant::now()).saturating_sub(planned);
-            wanted.extend(self.job_of(cells, left / (headlines.len() - index) as u32));
+            let parts = if self.maps_in_memory(cells) { PARTS_OF_MAPPINGS } else { 1 };
+            let others = (headlines.len() - index) as u32;
+            wanted.extend(self.job_of(cells, (left / others * parts).min(left)));
         }
         // All pairs of one answer before the next is begun: fewer decide nothing.
         for (confirmation, pair_time) in wanted {
@@ -63,13 +73,18 @@ impl Bench<'_> {
         }
     }
 
+    /// Whether one of both arms reads at random through a mapping of pages in memory.
+    fn maps_in_memory(&self, cells: [usize; 2]) -> bool {
+        cells.iter().any(|&it| trials::maps_in_memory(&self.record.cells[it].arm, &self.condition_of(it)))
+    }
+
     /// The largest job of an answer whose pairs fit into the time, and what a pair takes.
     fn job_of(&self, [baseline, arm]: [usize; 2], time: Duration) -> Option<(Confirmation, Duration)> {
         let measured = self.condition_of(baseline);
-        // In state limited the window is whole already, what is written is another matter, and as-is the first pass over
-        // more would find what the later ones do not.
-        let is_asked_again =
-            !measured.workload.writes() && !matches!(measured.state, State::Limited | State::AsIs | State::AsFound);
+        // In state limited the window is whole already, of what is synced each block waits for the device, and as-is the first
+        // pass over more would find what the later ones do not.
+        let is_asked_again = measured.durability != Durability::SyncEach
+            && !matches!(measured.state, State::Limited | State::AsIs | State::AsFound);
         // A size that the arms have of their own is part of what was asked.
         let planned = &self.record.conditions[self.record.cells[baseline].condition];
         if self.condition_of(arm) != measured || has_own_size(&measured, planned) || !is_asked_again {
@@ -80,18 +95,19 @@ impl Bench<'_> {
         let window = Span { offset: 0, bytes: measured.file_bytes.min(memory).max(measured.range.bytes) };
         let mut ops = match measured.workload.is_ascending() {
             true => window.bytes.div_ceil(measured.block_bytes),
-            // As many as there are pages, or blocks where these are larger.
-            false => window.bytes / measured.block_bytes.max(sys::page_bytes()),
+            false => sizing::job_reads(window.bytes, measured.block_bytes),
         };
-        let pass_ns = |cell: usize, ops: u64| Some(self.pass_ns(cell)? * ops as f64 / measured.ops as f64);
+        let hangs_on_reads = self.maps_in_memory([baseline, arm]);
+        let larger = if hangs_on_reads || measured.workload.writes() { LARGER_OF_MAPPINGS } else { LARGER };
         loop {
-            if ops < measured.ops.saturating_mul(LARGER) {
+            if (ops as f64) < measured.ops as f64 * larger {
                 return None;
             }
             let twice = if measured.state.is_held() { 2.0 } else { 1.0 };
             let bytes = if measured.workload.is_ascending() { ops * measured.block_bytes } else { window.bytes };
-            let around_ns = self.around_ns(baseline) + self.around_ns(arm);
-            let pair_ns = twice * (pass_ns(baseline, ops)? + pass_ns(arm, ops)?) + around_ns;
+            let around_ns = self.around_ns(baseline, bytes) + self.around_ns(arm, bytes);
+            let pass_ns = |cell: usize| self.job_ns(cell, ops);
+            let pair_ns = twice * (pass_ns(baseline)? + pass_ns(arm)?) + around_ns;
             let all_ns = self.fill_ns(&measured, bytes).map(|it| pair_ns * f64::from(Confirmation::PAIRS) + it);
             if all_ns.is_some_and(|it| it <= time.as_nanos() as f64) {
                 let range = if measured.workload.is_ascending() {
@@ -116,19 +132,43 @@ impl Bench<'_> {
         }
     }
 
-    /// What the last pass of a cell that counts took.
-    fn pass_ns(&self, cell: usize) -> Option<f64> {
+    /// What a pass of so many blocks is expected to take, by the last one of the rounds.
+    fn job_ns(&self, cell: usize, ops: u64) -> Option<f64> {
+        let under = self.condition_of(cell);
+        let (last, last_ns) = self.last_pass(cell)?;
+        let arm = &self.record.cells[cell].arm;
+        let (ops, made) = (ops as f64, under.ops as f64);
+        let alike_ns = last_ns * ops / made;
+        let found_ns = (ops - made) * sizing::hit_ns(under.block_bytes);
+        let is_random_in_memory = under.workload == Workload::Random && under.state == State::Cached;
+        if is_random_in_memory && arm.runtime == NATIVE.name && arm.fills_page_table() {
+            return Some(alike_ns.min(last_ns + found_ns));
+        }
+        let faults = last.readings.get("minor_faults").and_then(|it| it.value().copied()).filter(|it| *it > 0.0);
+        let Some(faults) = faults.filter(|_| trials::maps_in_memory(arm, &under)) else { return Some(alike_ns) };
+        let units = sizing::fault_units(made, faults, under.range.bytes.div_ceil(sys::page_bytes()));
+        Some(alike_ns.min(last_ns * sizing::faults_of(ops, units) / faults + found_ns))
+    }
+
+    /// The last pass of a cell that counts, and what it took.
+    fn last_pass(&self, cell: usize) -> Option<(&Sample, f64)> {
         let mut samples = self.record.samples.iter().rev().filter(|it| it.cell == cell);
         samples.find_map(|it| match &it.outcome {
-            Outcome::Ok { phases, .. } => Some(phases.total_ns() as f64),
+            Outcome::Ok { phases, .. } => Some((it, phases.total_ns() as f64)),
             _ => None,
         })
     }
 
-    /// What the last pass of a cell took beside its work.
-    fn around_ns(&self, cell: usize) -> f64 {
+    /// What a pass of a cell takes beside its work, by the last one. A file that is written is made before, and read back after it:
+    /// that takes as long for each byte.
+    fn around_ns(&self, cell: usize, bytes: u64) -> f64 {
         let all = self.times.expected.get(&cell).map_or(0.0, |it| it.as_nanos() as f64);
-        self.pass_ns(cell).map_or(0.0, |work| (all - work).max(0.0))
+        let around_ns = self.last_pass(cell).map_or(0.0, |(_, work_ns)| (all - work_ns).max(0.0));
+        let under = self.condition_of(cell);
+        match under.workload.writes() {
+            true => around_ns * (bytes as f64 / under.range.bytes.max(1) as f64).max(1.0),
+            false => around_ns,
+        }
     }
 
     /// What it takes to fill the page cache with more than it holds. Nothing where that would be another fill: neighbours in the

@@ -228,8 +228,8 @@ impl Bench<'_> {
     }
 
     /// The part of a stage's time that a condition has, with the number of rounds.
-    pub(super) fn room(&self, share_ns: f64) -> Room {
-        Room { share_ns, rounds: self.settings.rounds }
+    pub(super) fn room(&self, share_ns: f64, given: Given) -> Room {
+        Room { share_ns, rounds: self.settings.rounds, whole: given == Given::Range }
     }
 
     /// What the claims about user or system time need of a condition's passes.
@@ -386,7 +386,7 @@ impl Bench<'_> {
                 true => sizing::trial_ops(under),
                 false => {
                     let (baseline, claimed) = (self.baseline_of(condition), self.claimed_cpu(condition));
-                    sizing::size(under, trials, self.room(share_ns), &baseline, self.window(), claimed).ops
+                    sizing::size(under, trials, self.room(share_ns, given), &baseline, self.window(), claimed).ops
                 }
             };
             self.cover(condition, ops);

@@ -49,11 +49,13 @@ pub struct Trial {
     pub waits: bool,
     /// User and system time together.
     pub cpu_ns: f64,
-    /// What the device takes for all of the range, where pages that it has brought in stay: other random reads find them.
-    /// Infinite where that is not so.
+    /// What the device takes for all of the range, or the faults of a mapping in memory, where other random reads find what was
+    /// brought in, or mapped. Infinite where that is not so.
     pub whole_range_ns: f64,
     /// More than a read takes of pages that are there, what looks at its bytes included.
     pub found_ns: f64,
+    /// Random reads through a mapping of pages in memory: the more a pass makes, the fewer of them fault.
+    pub maps_in_memory: bool,
 }
 
 /// Of what all accesses take, if each takes as long as those of a trial: what the device takes for all that they bring in.
@@ -71,6 +73,35 @@ pub fn found_ns(block_bytes: u64, ops: u64, spent_ns: f64, brought_bytes: f64) -
     let page = sys::page_bytes();
     let read_ns = FOUND_NS + block_bytes.div_ceil(page).saturating_sub(1) as f64 * FOUND_PAGE_NS;
     read_ns.max((spent_ns - brought_bytes / page as f64 * FOUND_PAGE_NS) / ops.max(1) as f64)
+}
+
+/// Of random reads through a mapping of pages that are in memory: how many faults map all that can be read, by the faults of a pass
+/// of so many reads. A fault maps what lies around it as well (mm/filemap.c, `filemap_map_pages`), so that the more a pass makes,
+/// the fewer of its reads fault. No more than there are pages.
+pub fn fault_units(ops: f64, faults: f64, pages: u64) -> f64 {
+    let (mut low, mut high) = (faults.max(1.0), (pages as f64).max(faults).max(1.0));
+    for _ in 0..64 {
+        let middle = low.midpoint(high);
+        if faults_of(ops, middle) < faults { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// The faults of so many random reads where each maps one of so many parts, which faults once.
+pub fn faults_of(ops: f64, units: f64) -> f64 {
+    units * (1.0 - (-ops / units).exp())
+}
+
+/// More than a random read of a page that is mapped already takes natively, the look at its bytes included.
+pub fn hit_ns(block_bytes: u64) -> f64 {
+    const HIT_NS: f64 = 100.0;
+    const BYTE_NS: f64 = 0.3;
+    HIT_NS + block_bytes as f64 * BYTE_NS
+}
+
+/// The random reads of a whole job: as many as there are pages, or blocks where these are larger.
+pub fn job_reads(range_bytes: u64, block_bytes: u64) -> u64 {
+    range_bytes / block_bytes.max(sys::page_bytes())
 }
 
 impl Trial {
@@ -153,6 +184,8 @@ pub struct Sizing {
 pub struct Room {
     pub share_ns: f64,
     pub rounds: Option<u32>,
+    /// The range was named: a pass covers all of it where the fewest rounds of claims fit.
+    pub whole: bool,
 }
 
 /// Chooses the blocks per pass of one condition from trials of its arms. `baseline` names the cells that are never left
@@ -161,7 +194,7 @@ pub struct Room {
 pub fn size(
     condition: &Condition,
     trials: &[Trial],
-    Room { share_ns, rounds }: Room,
+    Room { share_ns, rounds, whole }: Room,
     baseline: &[usize],
     window: u64,
     claimed: Option<ClaimedCpu>,
@@ -180,7 +213,9 @@ pub fn size(
     // What they take in a useful pass: first blocks may bring in what the others find.
     let least_ops = floor.max(1) as f64;
     let ns_per_op: f64 = fitting.iter().map(|trial| (trial.pass_ns(least_ops) - trial.overhead_ns) / least_ops).sum();
+    let maps_in_memory = trials.iter().any(|it| it.maps_in_memory);
     let with_rounds = |rounds: u32| match ns_per_op > 0.0 {
+        true if maps_in_memory => most_ops(&fitting, share_ns / f64::from(rounds), cap),
         true => (share_ns / f64::from(rounds) - overhead_ns).max(0.0) / ns_per_op,
         false => cap as f64,
     };
@@ -189,7 +224,17 @@ pub fn size(
     let claimed = claimed.map_or(0.0, |it| it.ops(&fitting).min(with_rounds(or_asked(ROUNDS_OF_CLAIMS))));
     // Shorter passes decide more than fewer rounds.
     let least = floor.min((with_rounds(or_asked(ROUNDS_MIN)) as u64).max(shortest(condition, trials, window)));
-    let ops = (with_rounds(or_asked(ROUNDS_WANTED)).max(claimed).min(cap as f64) as u64).clamp(least, cap);
+    // Where the answer hangs on the number of reads, fewer rounds of more of the job say more than many of a part.
+    let most = with_rounds(or_asked(ROUNDS_OF_CLAIMS));
+    // What a store costs depends on where in the file it lies: its first folios are smaller than the others.
+    let is_to_be_whole = condition.workload.is_ascending() && (whole || condition.workload.writes());
+    let of_job = match () {
+        () if maps_in_memory => most.min(job_reads(condition.range.bytes, condition.block_bytes) as f64),
+        () if is_to_be_whole && most >= cap as f64 => cap as f64,
+        () => 0.0,
+    };
+    let wanted = with_rounds(or_asked(ROUNDS_WANTED)).max(claimed).max(of_job);
+    let ops = (wanted.min(cap as f64) as u64).clamp(least, cap);
     let round_ns = fitting.iter().map(|trial| trial.pass_ns(ops as f64)).sum();
     let too_slow = slow
         .into_iter()
@@ -222,6 +267,20 @@ fn longest_in_round_ns(trials: &[Trial], ops: u64, round_ns: f64) -> f64 {
 /// A pass that takes so long, and all that are shorter.
 fn with_shorter_ns(trials: &[Trial], ops: u64, pass_ns: f64) -> f64 {
     trials.iter().map(|it| it.pass_ns(ops as f64)).filter(|it| *it <= pass_ns).sum()
+}
+
+/// The most blocks of which a pass of each arm together takes no more than so much.
+fn most_ops(trials: &[&Trial], round_ns: f64, cap: u64) -> f64 {
+    let takes = |ops: f64| trials.iter().map(|it| it.pass_ns(ops)).sum::<f64>();
+    let (mut low, mut high) = (0.0, cap as f64);
+    if takes(high) <= round_ns {
+        return high;
+    }
+    for _ in 0..64 {
+        let middle = f64::midpoint(low, high);
+        if takes(middle) <= round_ns { low = middle } else { high = middle }
+    }
+    low
 }
 
 /// Shares out the time of a stage: to each condition what its fewest rounds take, and of the rest the same to all.
@@ -478,7 +537,7 @@ mod tests {
         window: u64,
         claimed: Option<ClaimedCpu>,
     ) -> Sizing {
-        super::size(condition, trials, Room { share_ns, rounds: None }, baseline, window, claimed)
+        super::size(condition, trials, Room { share_ns, rounds: None, whole: false }, baseline, window, claimed)
     }
 
     fn condition(workload: Workload, state: State, block_bytes: u64, file_bytes: u64) -> Condition {
@@ -499,6 +558,7 @@ mod tests {
             cpu_ns: 0.0,
             whole_range_ns: f64::INFINITY,
             found_ns: FOUND_NS,
+            maps_in_memory: false,
         }
     }
 
@@ -509,6 +569,59 @@ mod tests {
         assert_eq!(sizing.too_slow, []);
         assert!(sizing.round_ns * f64::from(ROUNDS_WANTED) <= 2.5e9 * 1.01, "{sizing:?}");
         assert!(sizing.ops > 100_000, "{sizing:?}");
+    }
+
+    #[test]
+    fn the_parts_that_fault_once_are_found_by_the_faults_of_some_reads() {
+        for units in [10.0, 4_800.0, 1e6] {
+            for ops in [5.0, 8_192.0, 76_800.0] {
+                let faults = faults_of(ops, units);
+                if faults < 0.999 * units {
+                    let found = fault_units(ops, faults, 1 << 30);
+                    assert!((found / units - 1.0).abs() < 1e-3, "{units} {ops}: {found}");
+                }
+            }
+        }
+        assert!((fault_units(1000.0, 1000.0, 76_800) - 76_800.0).abs() < 1.0, "each read faults");
+        assert!(fault_units(1000.0, 0.0, 0).is_finite() && fault_units(f64::MAX, 1.0, u64::MAX).is_finite());
+    }
+
+    /// 300 MiB in folios of 64 KiB, of which a fault maps one: 8,192 reads take 28 ms through a mapping and 7 ms by calls, and
+    /// 76,800 take 34 and 65 (C programs).
+    #[test]
+    fn random_reads_that_share_faults_are_those_of_the_whole_job_where_eight_rounds_of_it_fit() {
+        let condition = condition(Workload::Random, State::Cached, 4096, 300 << 20);
+        let calls = Trial { elapsed_ns: 7e6, ops: 8192, worth_ops: 8192.0, ..trial(0, 0.0) };
+        let mapping = Trial {
+            elapsed_ns: 28e6,
+            whole_range_ns: 34e6,
+            found_ns: hit_ns(4096),
+            maps_in_memory: true,
+            ..Trial { cell: 1, ..calls.clone() }
+        };
+        let both = [calls, mapping];
+        let sized = |share_ns: f64| size(&condition, &both, share_ns, &[0], WINDOW, None);
+        let job = job_reads(300 << 20, 4096);
+        let whole_ns: f64 = both.iter().map(|it| it.pass_time(job).as_nanos() as f64).sum();
+        assert!(whole_ns < 0.3e9, "by as much for each read as of the first ones it were 0.33 s");
+        assert_eq!(sized(10.0 * whole_ns).ops, job, "fourteen rounds of it do not fit");
+        let less = sized(5.0 * whole_ns);
+        assert!((8192..job).contains(&less.ops) && 8.0 * less.round_ns <= 5.01 * whole_ns, "{less:?}");
+        assert!(sized(20.0 * whole_ns).ops > job);
+    }
+
+    #[test]
+    fn a_range_that_was_named_and_what_is_written_are_covered_where_eight_rounds_of_them_fit() {
+        let scan = condition(Workload::Scan, State::Cached, 65536, 1 << 30);
+        let write = condition(Workload::Overwrite, State::Cached, 65536, 1 << 30);
+        let trials = [trial(0, 10_000.0), trial(1, 10_000.0)];
+        let sized = |of: &Condition, whole: bool, share_ns: f64| {
+            super::size(of, &trials, Room { share_ns, rounds: None, whole }, &[0], WINDOW, None).ops
+        };
+        let (all, enough_ns) = (scan.blocks_in_range(), 10.0 * 2.0 * (16_384.0 * 10_000.0 + 3e6));
+        assert_eq!([sized(&scan, true, enough_ns), sized(&write, false, enough_ns)], [all, all]);
+        assert!(sized(&scan, false, enough_ns) < all, "fourteen rounds do not fit");
+        assert!(sized(&write, false, 0.5 * enough_ns) < all);
     }
 
     #[test]
@@ -679,27 +792,33 @@ mod tests {
         // Of 8,192 blocks: 11 ms, and 1.03 s.
         let trials = [trial(0, 1000.0), trial(1, 125e3)];
         let slow = |share_ns: f64, rounds: Option<u32>| {
-            let room = Room { share_ns, rounds };
+            let room = Room { share_ns, rounds, whole: false };
             super::size(&condition, &trials, room, &[0], WINDOW, None).too_slow.len()
         };
         assert_eq!(slow(8e9, None), 1, "six rounds of it are most of the time");
         assert_eq!([1, 6, 7].map(|asked| slow(8e9, Some(asked))), [0, 0, 0]);
         assert_eq!([8, 50].map(|asked| slow(8e9, Some(asked))), [1, 1]);
         assert_eq!(slow(5e9, Some(6)), 1);
-        let with_room = Room { share_ns: 8e9, rounds: Some(6) };
+        let with_room = Room { share_ns: 8e9, rounds: Some(6), whole: false };
         let sizing = super::size(&condition, &trials, with_room, &[0], WINDOW, None);
         assert!(6.0 * sizing.round_ns <= 8e9, "{sizing:?}");
         let fast = &trials[..1];
-        let sizing = super::size(&condition, fast, Room { share_ns: 8e9, rounds: Some(50) }, &[0], WINDOW, None);
+        let sizing =
+            super::size(&condition, fast, Room { share_ns: 8e9, rounds: Some(50), whole: false }, &[0], WINDOW, None);
         assert!(sizing.ops > 8192 && 50.0 * sizing.round_ns <= 8e9 * 1.01, "{sizing:?}");
         // So many times the budget are enough, and not many more than are needed.
-        let [Skip::TooSlow { budgets, .. }] =
-            &super::size(&condition, &trials, Room { share_ns: 4e9, rounds: Some(6) }, &[0], WINDOW, None)
-                .too_slow
-                .into_iter()
-                .map(|it| it.1)
-                .collect::<Vec<_>>()[..]
-        else {
+        let [Skip::TooSlow { budgets, .. }] = &super::size(
+            &condition,
+            &trials,
+            Room { share_ns: 4e9, rounds: Some(6), whole: false },
+            &[0],
+            WINDOW,
+            None,
+        )
+        .too_slow
+        .into_iter()
+        .map(|it| it.1)
+        .collect::<Vec<_>>()[..] else {
             panic!("it is too slow")
         };
         assert_eq!(*budgets, 2.0);

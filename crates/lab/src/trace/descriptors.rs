@@ -143,7 +143,7 @@ struct Making {
 #[derive(Debug, Default)]
 struct AtOnce {
     calls: usize,
-    /// Threads of those beside which no other one has moved it.
+    /// Threads of those since whose beginning no other one has returned here.
     alone: HashSet<u64>,
 }
 
@@ -286,7 +286,7 @@ impl Descriptors {
             self.tables[table].threads -= 1;
         }
         self.take_call(thread);
-        self.has_moved(thread);
+        self.ended_within(thread);
     }
 
     /// A thread executes a program: it goes on under the number of its process, whose first thread ends.
@@ -344,8 +344,10 @@ impl Descriptors {
         }
     }
 
-    /// A call that may move the position has begun, and other threads are heard of before it returns.
+    /// A call that may move the position has begun, and the log has lines of other threads before it returns.
     pub(super) fn begins_to_move(&mut self, thread: u64, number: u64, path: &str) {
+        // What is not known now may be when it returns.
+        self.moving.entry(thread).or_default();
         let Place::Of(place) = self.place(thread, number, path) else { return };
         let places = self.moving.entry(thread).or_default();
         if !places.contains(&place) {
@@ -366,11 +368,26 @@ impl Descriptors {
         }
     }
 
+    /// It ended within the call: what that moves may have moved.
+    pub(super) fn ended_within(&mut self, thread: u64) {
+        for &place in self.moving.get(&thread).into_iter().flatten() {
+            self.positions[place].at = None;
+        }
+        self.has_moved(thread);
+    }
+
     /// Whether another thread is, or was, in such a call at the same time. The kernel makes one after the other (`f_pos_lock`,
     /// fs/file.c), in an order that is not that of the log.
     fn is_shared(&mut self, thread: u64, place: usize) -> bool {
+        let is_own = match self.moving.get(&thread) {
+            // When it began this was another open file, or not known to be this one.
+            Some(places) if !places.contains(&place) => {
+                self.positions[place].at = None;
+                return true;
+            }
+            places => places.is_some(),
+        };
         let Some(at_once) = self.moved_by.get_mut(&place) else { return false };
-        let is_own = self.moving.get(&thread).is_some_and(|it| it.contains(&place));
         let was_alone = at_once.alone.remove(&thread);
         let has_others = at_once.calls > usize::from(is_own);
         if has_others {
@@ -381,8 +398,8 @@ impl Descriptors {
         has_others || is_own && !was_alone
     }
 
-    /// Where a call that moves the position begins. What several that are made at once move it by is known, and not where each of
-    /// them begins.
+    /// Where a call that moves the position begins. What reads and writes that are made at once move it by is known, and not where
+    /// each of them begins.
     pub(super) fn moved(&mut self, thread: u64, number: u64, path: &str, by: u64) -> Option<u64> {
         let Place::Of(place) = self.place(thread, number, path) else { return None };
         let is_shared = self.is_shared(thread, place);

@@ -215,7 +215,7 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
                 if begun.split_once('(').is_some_and(|it| MAKE.contains(&it.0)) {
                     descriptors.makes(thread, begun.contains(SHARES));
                 }
-                for (number, path) in may_move(begun) {
+                for (number, path) in may_move(&so_called.marked_behind(begun)) {
                     descriptors.begins_to_move(thread, number, &path);
                 }
                 unfinished.insert(thread, if begun.ends_with(',') { format!("{begun} ") } else { begun.into() });
@@ -295,6 +295,7 @@ fn call(
     let wrong = || Wrong::Call { name: name.into() };
     // The kernel did not answer before the program ended.
     if result.starts_with('?') {
+        descriptors.ended_within(thread);
         return Ok(true);
     }
     let failed = result.starts_with('-');

@@ -662,9 +662,21 @@ fn where_threads_move_one_position_at_once_it_is_known_only_after_them() {
     // A seek beside a read: which of them came first decides where it is from then on.
     let (seek, there) = ("2 lseek(3</d/a>, 100, SEEK_SET) = 100", "2 lseek(3</d/a>, 50, SEEK_SET) = 50");
     assert_eq!(read(&[begun, seek, resumed, last, there, after]), (vec![(0, 50)], 2));
-    // Other files, other offsets and a call that was interrupted by nothing that moves it stay known.
+    // Other files and other offsets stay known.
     let elsewhere = "2 pread64(3</d/a>, \"x\", 9, 300) = 9";
     assert_eq!(read(&[begun, elsewhere, resumed, last]), (vec![(0, 300), (1, 0), (0, 5)], 0));
+    let other = ["2 openat(AT_FDCWD, \"b\", O_RDONLY) = 4</d/b>", begun, "2 read(4</d/b>, \"x\", 8) = 8", resumed];
+    assert_eq!(read(&other), (vec![(0, 0), (1, 0)], 0));
+    // The same open file under another number.
+    let twin = ["1 dup(3</d/a>) = 5</d/a>", begun, "2 read(5</d/a>, \"x\", 10) = 10", resumed, after];
+    assert_eq!(read(&twin), (vec![(0, 15)], 2));
+    // One that was open before the log begins, whose position a seek tells while it is read.
+    let (before, told) = ("1 read(0</d/c>,  <unfinished ...>", "2 lseek(0</d/c>, 100, SEEK_SET) = 100");
+    assert_eq!(read(&[before, told, resumed, "2 read(0</d/c>, \"x\", 3) = 3", last]), (vec![(0, 0)], 2));
+    // One that ends within its call may have moved it.
+    let gone = "1 <... read resumed> <unfinished ...>) = ?";
+    assert_eq!(read(&[begun, gone, last, there, last]), (vec![(0, 50)], 1));
+    assert_eq!(read(&[begun, "1 +++ killed by SIGKILL +++", last, there, last]), (vec![(0, 50)], 1));
     let handed = "2 sendfile(4</d/b>, 3</d/a>, NULL, 20 <unfinished ...>";
     assert_eq!(read(&[handed, after, "2 <... sendfile resumed>) = 20", last]), (vec![(0, 27)], 2));
 }

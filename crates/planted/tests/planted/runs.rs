@@ -199,6 +199,7 @@ fn a_cell_that_became_slower_is_so_in_its_own_series_and_every_other_series_stay
             schema_version: schema::SCHEMA_VERSION,
             runs: index.runs(&Wanted::default()).unwrap().0,
             of_others: 0,
+            all: 0,
             cells: found.clone(),
             damaged: Vec::new(),
         };
@@ -313,6 +314,7 @@ fn cells_over_time_say_how_large_their_passes_were_where_these_differ() {
             cells,
             damaged: vec![],
             of_others: 0,
+            all: 0,
         };
         let text = report::history(&history, true, "", report::Style { width: 300, ..Default::default() });
         // Blocks of the cells of the first comparison, as far as there is a column of them.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schema::{
-    Bytes, Findings, Labels, Names, Record, State,
+    Bytes, Findings, Labels, Names, Record, Skip, State,
     findings::{AnswerOf, CommandFinding, Comparison, NoiseFloor, Verdict},
     observation::MechanismFinding,
     reason::Reason,
@@ -219,10 +219,12 @@ fn most_often(record: &Record, undecided: &[&Comparison]) -> (String, String) {
 fn no_valid_pass(record: &Record) -> String {
     let skipped = record.cells.iter().filter(|cell| cell.skipped.is_some()).count();
     let is_for_want_of_time = |it: &schema::record::Cell| {
-        it.skipped.as_ref().is_some_and(|it| it.is_for_want_of_time() || *it == schema::Skip::NothingToCompare)
+        it.skipped.as_ref().is_some_and(|it| it.is_for_want_of_time() || *it == Skip::NothingToCompare)
     };
     // What is wrong with a command of the user's own, the machine does not say.
-    let is_of_commands = record.cells.iter().all(|it| it.arm.is_command());
+    let is_its_own = |it: &Skip| matches!(it, Skip::Failed(_) | Skip::NothingToCompare);
+    let is_of_command = |it: &schema::record::Cell| it.arm.is_command() && it.skipped.as_ref().is_none_or(is_its_own);
+    let is_of_commands = record.cells.iter().all(is_of_command);
     match record.samples.len() {
         0 if skipped > 0 && record.cells.iter().all(is_for_want_of_time) => {
             "there was no time for a pass of any arm. Try a larger --budget.".into()

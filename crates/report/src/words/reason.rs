@@ -103,6 +103,12 @@ pub fn reason(of: &Reason) -> String {
             amount(*covered_bytes),
             amount(*window_bytes)
         ),
+        Reason::FewReads { reads, job_reads } => format!(
+            "a pass made {} random reads; a job of {} has fewer faults for each of them through a mapping (try a larger --budget, or \
+             --ops {job_reads})",
+            thousands(*reads),
+            thousands(*job_reads)
+        ),
         Reason::ThrottleExceeded { arm, limit, allowed_per_s, per_s } => format!(
             "the I/O throttle allows {}, and {arm} got {}: some comes free when a pass begins, and without it the answer \
              would be another one (try longer passes: more `ops`, or a larger --budget)",

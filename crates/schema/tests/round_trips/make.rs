@@ -655,6 +655,7 @@ makes! {
             OtherWork { share },
             JobOfOneCondition { label },
             FewWindows { covered_bytes, window_bytes, least },
+            FewReads { reads, job_reads },
             ThrottleExceeded { arm, limit, allowed_per_s, per_s },
             OtherSizes { first, second },
             OtherBaselines { first, second },

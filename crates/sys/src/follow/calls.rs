@@ -217,11 +217,12 @@ impl Call {
         }
     }
 
-    /// The descriptors whose positions it moves: that of what it reads or seeks in, and that of what it writes to.
-    pub(super) fn moved(&self, arguments: &[u64; 6]) -> impl Iterator<Item = i32> {
+    /// The descriptors whose positions it moves: that of what it reads or seeks in, which it begins at, and that of what it writes
+    /// to.
+    pub(super) fn moved(&self, arguments: &[u64; 6]) -> impl Iterator<Item = (i32, bool)> {
         let is_at_it = self.at(arguments) == Some(At::Position) || self.does == Does::Seek;
-        let of = self.descriptor(arguments).filter(|_| is_at_it);
-        of.into_iter().chain(self.moves(arguments))
+        let of = self.descriptor(arguments).filter(|_| is_at_it).map(|it| (it, true));
+        of.into_iter().chain(self.moves(arguments).map(|it| (it, false)))
     }
 
     /// Bytes that a read at the position asks for; those of a vector are in memory.

@@ -84,6 +84,11 @@ pub enum Event {
         thread: i32,
         descriptor: Option<i32>,
     },
+    /// A thread ended within a call that moves the position of an open file: it may have moved.
+    Unplaced {
+        /// The listener's number.
+        open: usize,
+    },
     /// A page was touched where something is mapped, for the first time or once more.
     Touched {
         thread: i32,
@@ -111,9 +116,9 @@ pub struct Called {
     pub result: Option<i64>,
     /// What the new descriptor of an opening call is, or a descriptor that the listener did not have.
     pub opened: Option<Opened>,
-    /// Another thread was in a call that moves the position that this one begins at or moves. The kernel makes one after the other
-    /// (fs/file.c, `f_pos_lock`), and which of them came first is not known; a position that was looked up after this one is that
-    /// after both.
+    /// Another thread was in a call that moves the position at which this one begins. The kernel makes one after the other
+    /// (fs/file.c, `f_pos_lock`), and which of them came first is not known; a position that was looked up after this one may be
+    /// that after both.
     pub is_beside: bool,
 }
 
@@ -145,6 +150,9 @@ pub trait Listener {
     /// Whether the position of what a descriptor is follows from the calls; if not, it is looked up after each call that reads
     /// there.
     fn has_position(&self, thread: i32, descriptor: i32) -> bool;
+
+    /// The open file that a descriptor is of, by the listener's number; `Some(None)` of what is no file, or does not matter.
+    fn open_file(&self, thread: i32, descriptor: i32) -> Option<Option<usize>>;
 }
 
 /// How the command ended.
@@ -396,11 +404,23 @@ fn described(mut word: io::PipeReader) -> Option<Word> {
 }
 
 /// A traced thread.
+/// A descriptor whose position a call begins at or moves.
+#[derive(Clone, Copy)]
+struct Mover {
+    descriptor: i32,
+    /// As the listener had it when the call began.
+    open: Option<usize>,
+    begins: bool,
+    moves: bool,
+}
+
 struct Task {
     process: i32,
     /// The call whose result is waited for.
     inside: Option<(&'static Call, [u64; 6])>,
-    /// Meanwhile a call of another thread at the position of its descriptor has ended.
+    /// Of this call; none where there is no file.
+    movers: Vec<Mover>,
+    /// Meanwhile a call of another thread that moves a position at which this one begins has ended.
     is_beside: bool,
     /// A call that it makes for its tracer.
     injected: Option<inject::Injected>,
@@ -412,7 +432,15 @@ struct Task {
 
 impl Task {
     fn of(process: i32) -> Task {
-        Task { process, inside: None, is_beside: false, injected: None, replaced: None, is_foreign: false }
+        Task {
+            process,
+            inside: None,
+            movers: Vec::new(),
+            is_beside: false,
+            injected: None,
+            replaced: None,
+            is_foreign: false,
+        }
     }
 }
 
@@ -426,7 +454,7 @@ struct Follower<'a> {
     /// Files whose residency is known, if that is asked for.
     looked_at: Option<HashSet<(Identity, Vec<u8>)>>,
     tasks: BTreeMap<i32, Task>,
-    /// Those that are in a call that moves a position.
+    /// Those that are in a call that moves the position of a file.
     movers: BTreeSet<i32>,
     /// Threads that stopped before the stop of their parent announced them.
     early: BTreeSet<i32>,
@@ -604,7 +632,12 @@ impl Follower<'_> {
             }
         }
         task.inside = Some((call, arguments));
-        if call.moved(&arguments).next().is_some() {
+        let with_file = |(descriptor, begins): (i32, bool)| match self.listener.open_file(thread, descriptor) {
+            Some(None) => None,
+            open => Some(Mover { descriptor, open: open.flatten(), begins, moves: true }),
+        };
+        task.movers = call.moved(&arguments).filter_map(with_file).collect();
+        if !task.movers.is_empty() {
             self.movers.insert(thread);
         }
     }
@@ -612,6 +645,7 @@ impl Follower<'_> {
     fn leave(&mut self, thread: i32) {
         let Some(task) = self.tasks.get_mut(&thread) else { return };
         let (process, was_beside) = (task.process, std::mem::take(&mut task.is_beside));
+        let mut movers = std::mem::take(&mut task.movers);
         if let Some((at, before)) = task.replaced.take() {
             // If this fails, the thread is gone.
             let _ = inject::set_argument(thread, at, before);
@@ -637,11 +671,14 @@ impl Follower<'_> {
             }),
         };
         let opened = descriptor.and_then(|it| self.look_up(thread, it));
-        let moved: Vec<i32> = call.moved(&arguments).collect();
         self.movers.remove(&thread);
-        // A position that is looked up now may be that after both.
+        // One that is looked up now has a position that others may have moved since.
+        let looked_up = descriptor.filter(|_| opened.is_some() && call.does != Does::Open);
+        let open = |it| self.listener.open_file(thread, it).flatten();
+        let looked_up = looked_up.map(|it| Mover { descriptor: it, open: open(it), begins: true, moves: false });
+        movers.extend(looked_up);
         let whole = call.whole(&arguments, result).filter(|_| opened.is_none());
-        let is_beside = !moved.is_empty() && (self.are_moved((thread, process), &moved, whole) || was_beside);
+        let is_beside = self.are_moved((thread, process), &movers, whole) || was_beside;
         if let (Some(descriptor), Some(opened), Does::Open, Some(touches)) =
             (descriptor, &opened, call.does, &mut self.touches)
         {
@@ -680,24 +717,30 @@ impl Follower<'_> {
         }
     }
 
-    /// Whether another thread, or another process that has the same open file, is in a call that moves the position of one of these
-    /// descriptors. These calls are beside this one, too. `whole`: it read as many bytes as it asked for. Of reads that ask for as
-    /// many it does not matter which came first: one of them lies where each is taken to be.
-    fn are_moved(&mut self, (thread, process): (i32, i32), moved: &[i32], whole: Option<u64>) -> bool {
+    /// Whether another thread, or another process that has the same open file, is in a call that moves a position at which this one
+    /// begins; and to those that begin where this one moves, the same of this one. `whole`: it read as many bytes as it asked for.
+    /// Among reads of equal length the order does not matter: each place that is told is that of one of them, perhaps another
+    /// thread's.
+    fn are_moved(&mut self, (thread, process): (i32, i32), own: &[Mover], whole: Option<u64>) -> bool {
         let mut are_moved = false;
-        for other in &self.movers {
+        for other in self.movers.iter().filter(|_| !own.is_empty()) {
             let Some(task) = self.tasks.get_mut(other) else { continue };
             let Some((call, arguments)) = &task.inside else { continue };
-            // One beside which others were may have come before those.
+            // A call that overlapped others may have come before them.
             if whole.is_some() && call.asked(arguments) == whole && !task.is_beside {
                 continue;
             }
-            let is_it = |it: i32| match task.process == process {
-                true => moved.contains(&it),
-                false => moved.iter().any(|&own| is_same_file((thread, own), (*other, it)) == Some(true)),
-            };
-            if call.moved(arguments).any(is_it) {
-                (task.is_beside, are_moved) = (true, true);
+            for (one, theirs) in own.iter().flat_map(|one| task.movers.iter().map(move |it| (one, it))) {
+                let is_same = || match (one.open, theirs.open) {
+                    (Some(one), Some(theirs)) => one == theirs,
+                    _ if process == task.process && one.descriptor == theirs.descriptor => true,
+                    _ => is_same_file((thread, one.descriptor), (*other, theirs.descriptor)) == Some(true),
+                };
+                let (of_this, of_other) = (one.begins && theirs.moves, one.moves && theirs.begins);
+                if (of_this || of_other) && is_same() {
+                    are_moved |= of_this;
+                    task.is_beside |= of_other;
+                }
             }
         }
         are_moved
@@ -819,6 +862,9 @@ impl Follower<'_> {
         self.early.remove(&thread);
         self.movers.remove(&thread);
         if let Some(task) = self.tasks.remove(&thread) {
+            for open in task.movers.iter().filter(|_| task.inside.is_some()).filter_map(|it| it.open) {
+                self.tell(Event::Unplaced { open });
+            }
             if let Some(recorded) = self.recorded.as_mut().filter(|_| thread == task.process) {
                 recorded.dismiss(thread);
             }

@@ -569,6 +569,11 @@ impl Listener for Stops {
     fn has_position(&self, _thread: i32, _descriptor: i32) -> bool {
         true
     }
+
+    /// Of most calls only the end is heard.
+    fn open_file(&self, _thread: i32, _descriptor: i32) -> Option<Option<usize>> {
+        Some(None)
+    }
 }
 
 #[cfg(test)]
@@ -597,6 +602,10 @@ mod tests {
 
         fn has_position(&self, _thread: i32, _descriptor: i32) -> bool {
             true
+        }
+
+        fn open_file(&self, _thread: i32, _descriptor: i32) -> Option<Option<usize>> {
+            None
         }
     }
 

@@ -36,6 +36,12 @@ pub(super) struct OpenFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OpenId(usize);
 
+impl OpenId {
+    pub(super) fn number(self) -> usize {
+        self.0
+    }
+}
+
 /// A call that reads.
 pub(super) struct ReadCall {
     /// A vector's size is in memory only.
@@ -66,6 +72,11 @@ impl OpenFile {
         self.position = Some(position);
     }
 
+    /// The position was looked up while nothing is known to move it; one that followed from the calls and is another one is not known.
+    pub(super) fn is_at(&mut self, position: u64) {
+        self.position = self.position.filter(|it| *it == position);
+    }
+
     /// It cannot be looked up.
     pub(super) fn lose_position(&mut self) {
         self.position = None;
@@ -88,7 +99,8 @@ impl OpenFile {
             At::Unseen => None,
         };
         let began = seen.unwrap_or(self.ended);
-        let follows_other = read.at == At::Position && self.reader.is_some_and(|it| it != thread);
+        let is_of_other = self.reader.is_some_and(|it| it != thread);
+        let follows_other = is_of_other && read.at == At::Position && seen == Some(self.ended);
         let own = self.others_ended.get(&thread).copied().filter(|_| self.reader != Some(thread));
         let sequential = seen.map(|it| it == self.ended || Some(it) == own);
         if let Some(other) = self.reader.filter(|&it| it != thread && self.others_ended.len() < READERS_MAX) {
@@ -238,6 +250,11 @@ impl Files {
     pub(super) fn has_position(&self, open: OpenId) -> bool {
         let of = &self.open[open.0];
         of.position.is_some() && !of.reads_and_writes && !of.moves_unseen
+    }
+
+    /// Of that number.
+    pub(super) fn lose(&mut self, open: usize) {
+        self.open.get_mut(open).into_iter().for_each(OpenFile::lose_position);
     }
 
     /// Of the open files of a file it is not known which are one.

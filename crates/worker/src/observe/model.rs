@@ -65,6 +65,7 @@ impl<S: Sink> Listener for Model<S> {
             Event::Called(called) => self.call(&called),
             Event::Shared { thread, descriptor, with } => self.share((thread, descriptor), with),
             Event::Hidden { thread, descriptor } => self.hidden(thread, descriptor),
+            Event::Unplaced { open } => self.files.lose(open),
             Event::Touched { thread, address } => self.touch(thread, address),
             Event::Ended { thread } => self.end(thread),
             Event::Clock { ns } => self.sink.clock(ns),
@@ -80,10 +81,14 @@ impl<S: Sink> Listener for Model<S> {
     fn has_position(&self, thread: i32, descriptor: i32) -> bool {
         self.known(thread, descriptor).flatten().is_none_or(|it| self.files.has_position(it))
     }
+
+    fn open_file(&self, thread: i32, descriptor: i32) -> Option<Option<usize>> {
+        self.known(thread, descriptor).map(|it| it.map(OpenId::number))
+    }
 }
 
 impl<S: Sink> Model<S> {
-    /// `is_recorded`: of calls it is heard when they ended, and not when they began.
+    /// `is_recorded`: of reads and seeks it is heard when they ended, and not when they began.
     pub(super) fn new(sink: S, exact: HashSet<Identity>, page_bytes: u64, is_recorded: bool) -> Model<S> {
         Model {
             sink,
@@ -132,6 +137,8 @@ impl<S: Sink> Model<S> {
             // What stays open over exec(2) stays the same open file.
             let before = self.tasks.table(thread).and_then(|it| it.get(&descriptor).copied().flatten());
             let kept = before.filter(|&it| self.files.is_of(it, &opened));
+            // Threads that ended with the old program may have moved it.
+            kept.into_iter().for_each(|it| self.files.of(it).is_at(opened.position));
             let open = kept.or_else(|| self.files.open(&opened, opened.position, &mut self.sink));
             table.insert(descriptor, open);
         }
@@ -342,9 +349,15 @@ impl<S: Sink> Model<S> {
             Does::Map => self.map(called, found),
             Does::Unmap => self.unmap(thread, arguments[0], arguments[1]),
             Does::Remap => self.remap(thread, result, arguments),
-            Does::Rearrange => self.miss(
-                "the command rearranges the pages of a mapping (remap_file_pages), so which of the file it touches there is not known",
-            ),
+            Does::Rearrange => {
+                let process = self.tasks.process(thread);
+                if process.and_then(|it| self.mappings.at(it, arguments[0])).is_some() {
+                    self.miss(
+                        "the command rearranges the pages of a mapping (remap_file_pages), so which of the file it touches there is \
+                         not known",
+                    );
+                }
+            }
             Does::AdviseMemory => {
                 let Some(process) = self.tasks.process(thread) else { return };
                 let advice = Advice::Memory(arguments[2]);
@@ -411,8 +424,8 @@ impl<S: Sink> Model<S> {
         let Delivered { span, asked_bytes, sequential, follows_other } = delivered;
         if follows_other && self.is_recorded {
             self.remark(
-                "threads read at a position that they share; such reads are taken in the order in which they ended, which at times \
-                 is not the one in which the kernel made them",
+                "threads or processes read at a position that they share; such reads are taken in the order in which they ended, \
+                 which at times is not the one in which the kernel made them",
             );
         }
         let via = Via::Call { name, asked_bytes, sequential };

@@ -13,7 +13,7 @@ mod why;
 use std::collections::BTreeSet;
 
 use schema::{
-    Arm, Beside, Condition, Fill, Findings, Labels, Names, Record, State, Workload,
+    Arm, Beside, Condition, Descriptor, Fill, Findings, Labels, Names, Record, State, Workload,
     findings::{AnswerOf, MapLine, StateNoise},
     record::{self, Outcome, Resident},
     warning::Warning,
@@ -162,7 +162,11 @@ fn states<'c>(conditions: impl Iterator<Item = &'c Condition> + Clone, found: Op
     let of_fill = |fill: Fill, says: &str| is_filled(fill).then(|| says.to_string());
     let now = of_fill(Fill::Found, "now: as the file was found in the page cache");
     let random = of_fill(Fill::Random, "fill random: read into the page cache at random places");
-    now.into_iter().chain(State::ALL.iter().filter_map(of_state)).chain(random).collect()
+    let each = |it: &Condition| it.threads > 1 && it.descriptor == Descriptor::PerThread;
+    let threads = { conditions.clone() }.any(each).then(|| {
+        "each of several threads opens the file, and maps it, for itself (--descriptor shared: one for all)".to_string()
+    });
+    now.into_iter().chain(State::ALL.iter().filter_map(of_state)).chain(random).chain(threads).collect()
 }
 
 /// Of passes of random reads, each arm's own; and of those at the size of the job, where they answer.

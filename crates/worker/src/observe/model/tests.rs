@@ -852,23 +852,42 @@ fn a_position_that_another_thread_may_have_moved_meanwhile_is_not_known() {
 }
 
 #[test]
+fn a_position_that_a_thread_may_have_moved_when_it_ended_is_not_known() {
+    let mut model = TestModel::to(Kept::default());
+    model.open(10, 3, 7);
+    let open = model.0.open_file(10, 3).flatten().unwrap();
+    assert_eq!((model.0.open_file(10, 9), model.0.has_position(10, 3)), (None, true));
+    model.0.receive(Event::Unplaced { open });
+    assert!(!model.0.has_position(10, 3));
+    // The same where a program is executed and its threads are gone.
+    for (position, is_known) in [(0, true), (50, false)] {
+        let mut model = TestModel::to(Kept::default());
+        model.open(10, 3, 7);
+        let files = vec![(3, Opened { position, ..a_file(7) })];
+        let (path, is_go, runs_as_other) = ("/bin/a".to_string(), false, false);
+        model.0.receive(Event::Executed { thread: 10, path, is_go, runs_as_other, files });
+        assert_eq!(model.0.has_position(10, 3), is_known);
+    }
+}
+
+#[test]
 fn where_only_the_ends_of_calls_are_heard_reads_at_a_shared_position_are_said_to_be_in_their_order() {
-    let remarks = |is_recorded: bool, at: &[&[u64]]| {
+    let remarks = |is_recorded: bool, at: &[(i32, &[u64])]| {
         let mut model = TestModel::to(Kept::default());
         model.0.is_recorded = is_recorded;
         model.0.receive(Event::Began { thread: 11, process: 10, parent: Some(10), shares_files: true });
         model.open(10, 3, 7);
-        for (thread, arguments) in [10, 10, 11].into_iter().zip(at) {
-            model.call(thread, if arguments.len() == 3 { "read" } else { "pread64" }, arguments, 100);
+        for (thread, arguments) in at {
+            model.call(*thread, if arguments.len() == 3 { "read" } else { "pread64" }, arguments, 100);
         }
         model.0.program.remarks.len()
     };
     let (read, elsewhere): (&[u64], &[u64]) = (&[3, 0, 100], &[3, 0, 100, 70]);
-    assert_eq!(remarks(true, &[read, read, read]), 1);
-    assert_eq!(
-        [remarks(false, &[read, read, read]), remarks(true, &[read, read]), remarks(true, &[read, read, elsewhere])],
-        [0; 3]
-    );
+    assert_eq!(remarks(true, &[(10, read), (10, read), (11, read)]), 1);
+    assert_eq!(remarks(false, &[(10, read), (10, read), (11, read)]), 0);
+    assert_eq!(remarks(true, &[(10, read), (10, read)]), 0, "of one thread");
+    assert_eq!(remarks(true, &[(10, read), (11, elsewhere)]), 0, "at an offset of its own");
+    assert_eq!(remarks(true, &[(10, elsewhere), (11, read)]), 0, "after a read elsewhere");
 }
 
 #[test]
@@ -877,6 +896,8 @@ fn pages_of_a_mapping_that_is_rearranged_are_said_not_to_be_known() {
     model.open(10, 3, 7);
     model.call(10, "mmap", &[0, 1 << 20, 1, 1, 3, 0], 0x10_0000);
     assert!(model.0.program.incomplete.is_empty());
+    model.call(10, "remap_file_pages", &[0x90_0000, 4096, 0, 9, 0], 0);
+    assert!(model.0.program.incomplete.is_empty(), "nothing of a file lies there");
     model.call(10, "remap_file_pages", &[0x10_0000, 4096, 0, 9, 0], 0);
     assert_eq!(model.0.program.incomplete.len(), 1);
 }
