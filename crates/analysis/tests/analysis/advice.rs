@@ -1689,6 +1689,17 @@ fn by_calls_in_memory() -> Plan {
 }
 
 #[test]
+fn the_low_end_of_a_gain_by_a_mapping_allows_for_memory_that_is_waited_for_at_each_place() {
+    let gain = |in_order: u64| {
+        let pattern = Pattern { accesses: 50_000, in_order, ..read_points().pattern };
+        Plan { pattern, ..by_calls_in_memory() }.lab().analyze().advice.remove(0).program.unwrap()
+    };
+    let (anywhere, in_order) = (gain(0), gain(50_000));
+    assert!((anywhere.median / in_order.median - 1.0).abs() < 0.01 && in_order.ci_low > 1.8, "{in_order:?}");
+    assert!((anywhere.ci_low / in_order.ci_low - 15.0 / 20.0).abs() < 0.05, "5 ms more: {anywhere:?}");
+}
+
+#[test]
 fn a_file_that_is_opened_for_each_read_would_be_mapped_as_often() {
     let opened = |opens: u64| {
         let mut lab = by_calls_in_memory().lab();
