@@ -4,7 +4,7 @@ use std::{io::Read, path::Path};
 
 use anyhow::Result;
 use schema::{
-    Arm, Experiment, Fill, State, Workload, builtin, distinct,
+    Arm, Descriptor, Experiment, Fill, State, Workload, builtin, distinct,
     experiment::{Compare, Competitor, FILE_BYTES_MAX},
     units::nearest,
 };
@@ -141,6 +141,10 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
         replace(&mut compare.threads, &args.threads);
         replace(&mut compare.descriptor, &args.descriptor);
         replace(&mut compare.beside, &args.beside);
+        let has_several = compare.threads.iter().any(|it| *it > 1);
+        if args.descriptor.contains(&Descriptor::Shared) && !has_several {
+            return Err("--descriptor shared is for several threads; try --threads 2 with it".into());
+        }
         if !args.method.is_empty() {
             compare.arms = args
                 .method

@@ -28,6 +28,15 @@ fn a_file_of_random_bytes_is_refused_with_its_line() {
 }
 
 #[test]
+fn one_thread_shares_its_file_with_no_other() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let run = |more: &[&str]| sandbox.run(&[&["run", &file, "--dry-run", "--descriptor=shared"], more].concat());
+    run(&[]).refused(2, &["--descriptor", "--threads 2"]);
+    run(&["--threads=2"]).expect(0);
+}
+
+#[test]
 fn a_typing_mistake_is_answered_with_its_line_and_the_nearest_name() {
     refused(
         "title = \"t\"\n[[compare]]\nworkload = \"scan\"\nblock = \"4 KiB\"\nstate = \"cahced\"\narms = [\"read\"]\n",

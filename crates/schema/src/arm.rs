@@ -138,6 +138,12 @@ impl Arm {
         !matches!(self.word("populate"), "" | "no")
     }
 
+    /// Random reads of pages in memory, of which a mapping has fewer faults for each the more there are, or one cost for all of them:
+    /// which method wins depends on their number.
+    pub fn shares_faults(&self, under: &Condition) -> bool {
+        self.maps() && under.workload == Workload::Random && under.state == State::Cached
+    }
+
     /// It reaches of a block through a mapping what it looks at, and no more.
     pub fn is_in_place(&self) -> bool {
         let takes_blocks = matches!(self.word("use"), "get" | "copy" | "slice") || self.word("fault") == "syscall";

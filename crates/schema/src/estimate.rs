@@ -64,9 +64,9 @@ pub enum AnswerOf {
     RoundsUnconfirmed,
     /// The rounds, and the pairs at the size of the job decide the same.
     RoundsAndJob,
-    /// The pairs at the size of the job: the rounds had decided otherwise, or nothing.
+    /// The pairs at the size of the job: the rounds had decided otherwise, or nothing, or a difference of another size.
     Job,
-    /// Neither: the rounds decided something that does not stand for the job, and the pairs decide nothing.
+    /// Neither: the rounds decided something that does not stand for the job, and the pairs decide nothing, or there are none.
     Neither,
 }
 

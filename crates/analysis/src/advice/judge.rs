@@ -672,7 +672,9 @@ fn first_look_ns(found: &Found, arm: &Arm) -> f64 {
     let pattern = &found.advised.pattern;
     let elsewhere = pattern.accesses as f64 * (1.0 - pattern.in_order_share());
     let starts_to_map = arm.maps() && !found.recorded().maps() && !found.start.state.waits_for_device();
-    if starts_to_map { elsewhere * MISS_NS / found.at_work() } else { 0.0 }
+    // What fits into the last cache is not waited for so long.
+    let cache = found.run.record.environment.last_level_cache_bytes().unwrap_or(0);
+    if starts_to_map && pattern.touched_bytes() > cache as f64 { elsewhere * MISS_NS / found.at_work() } else { 0.0 }
 }
 
 /// Why accesses may be missing that no count has.

@@ -1,6 +1,6 @@
 //! Which comparison decides the answer to a condition, so that it can be measured again at the size of the job.
 
-use schema::{Record, State, Workload};
+use schema::Record;
 
 use super::map;
 use crate::{
@@ -24,16 +24,14 @@ fn decisive(run: &Run, index: usize) -> Vec<[usize; 2]> {
     let median = |it: &Compared| it.finding.speedup.map_or(0.0, |it| it.median);
     let closest = || usable().max_by(|a, b| median(a).total_cmp(&median(b)));
     let arm = map::fastest(run, &for_each_work).or_else(closest);
-    let under = &run.record.conditions[index];
-    let hangs_on_reads = under.workload == Workload::Random && under.state == State::Cached;
     let mapping = |populated: bool| {
         let is_it = move |it: &&Compared| {
             let arm = &it.arm.entry.arm;
-            arm.maps() && arm.fills_page_table() == populated
+            arm.shares_faults(&it.arm.own) && arm.fills_page_table() == populated
         };
         usable().filter(is_it).max_by(|a, b| median(a).total_cmp(&median(b)))
     };
-    let mappings = [false, true].into_iter().filter(|_| hangs_on_reads).filter_map(mapping);
+    let mappings = [false, true].into_iter().filter_map(mapping);
     let mut pairs: Vec<[usize; 2]> = Vec::new();
     for it in arm.into_iter().chain(mappings) {
         let pair = [it.baseline.id.cell, it.arm.id.cell];

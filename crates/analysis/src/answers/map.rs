@@ -169,19 +169,32 @@ impl MapAnswer {
 /// arms that are not told apart does not inflate it.
 pub(crate) fn fastest<'c, 'a, 'r>(run: &Run, compared: &[&'c Compared<'a, 'r>]) -> Option<&'c Compared<'a, 'r>> {
     let faster = || compared.iter().copied().filter(|it| it.finding.verdict == Verdict::Faster && counts(it, compared));
-    let is_beaten = |it: &Compared| {
-        faster().any(|other| !std::ptr::eq(other, it) && compare(run, it.arm, other.arm).verdict == Verdict::Faster)
-    };
+    let is_beaten = |it: &Compared| faster().any(|other| !std::ptr::eq(other, it) && beats(run, other, it));
     // The first of the plainest, in the order of the experiment.
     let plainest = faster().filter(|it| !is_beaten(it)).min_by_key(|it| it.arm.arm().options_set());
     // Three arms may each beat the next in a circle; then the highest is named.
     plainest.or_else(|| faster().max_by(|a, b| median(a).total_cmp(&median(b))))
 }
 
+/// Whether one arm is faster than another beyond doubt: by passes at the size of the job, where both have them, else by the rounds.
+fn beats(run: &Run, one: &Compared, other: &Compared) -> bool {
+    let of_job = |it: &Compared| it.finding.confirmed.clone().filter(|_| it.finding.answer_of.is_confirmed());
+    match of_job(one).zip(of_job(other)) {
+        Some((one, other)) if (one.bytes, one.ops) == (other.bytes, other.ops) => {
+            let are_apart = one.speedup.ci_low > other.speedup.ci_high;
+            are_apart && one.speedup.median > (1.0 + MARGIN) * other.speedup.median
+        }
+        _ => compare(run, other.arm, one.arm).verdict == Verdict::Faster,
+    }
+}
+
 /// Where the job contradicts the rounds in one comparison, the rounds answer none of the others.
 fn counts(one: &Compared, all: &[&Compared]) -> bool {
     let contradicts = |it: &Compared| {
-        it.finding.confirmed.is_some() && matches!(it.finding.answer_of, AnswerOf::Job | AnswerOf::Neither)
+        // That there were few reads contradicts nothing.
+        let is_of_few = matches!(it.finding.reason, Some(Reason::FewReads { .. }));
+        let is_otherwise = matches!(it.finding.answer_of, AnswerOf::Job | AnswerOf::Neither);
+        it.finding.confirmed.is_some() && is_otherwise && !is_of_few
     };
     one.finding.answer_of.is_confirmed() || !all.iter().any(|it| contradicts(it))
 }
@@ -218,8 +231,11 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> MapAnswe
         !std::ptr::eq(*it, winner) && comparable && it.finding.speedup.is_some()
     });
     let direct: Vec<(&Compared, Verdict)> = match winner.finding.answer_of {
-        // Beside the winner, the others were measured in smaller passes alone.
-        AnswerOf::Job => direct.map(|it| (it, Verdict::Undecided)).collect(),
+        // Beside the winner, most of the others were measured in smaller passes alone.
+        AnswerOf::Job => direct
+            .filter(|it| !(it.finding.answer_of.is_confirmed() && beats(run, winner, it)))
+            .map(|it| (it, Verdict::Undecided))
+            .collect(),
         _ => direct
             .map(|it| (it, compare(run, winner.arm, it.arm)))
             .filter(|(_, direct)| direct.speedup.is_some() && !is_behind(run, direct))

@@ -16,7 +16,8 @@ use crate::{
     verdict::{LEAST_PAIRS, MARGIN, side, verdict},
 };
 
-/// Puts what the job says in the place of what the rounds said, where it decides something else. Where it decides nothing
+/// Puts what the job says in the place of what the rounds said, where it decides something else, or another size of the difference
+/// where that depends on how much there is to do. Where it decides nothing
 /// and the two do not fit each other, nothing is decided, not even that the arm is no faster. Forks that disagree are more
 /// than a few pairs of them can answer.
 pub(crate) fn confirm(run: &Run, arms: [&Cell; 2], finding: &mut Comparison, depends_on_fork: bool) {
@@ -48,8 +49,12 @@ pub(crate) fn confirm(run: &Run, arms: [&Cell; 2], finding: &mut Comparison, dep
     // margin, it says on which side.
     let is_on_a_side = rounds.1.is_decided() || rounds.0.is_some_and(|it| it.ci_high <= 1.0 + MARGIN);
     let is_contradicted = || rounds.0.is_some_and(|it| !fit(it, speedup, is_on_a_side));
+    // Random reads share faults, and stores further into a file fault in larger folios.
+    let depends_on_size = arms.iter().any(|it| it.arm().shares_faults(&it.own) || it.own.workload.writes());
     finding.answer_of = match verdict.is_decided() {
-        true if verdict == rounds.1 && !rounds.0.is_some_and(|it| is_far(it, speedup)) => AnswerOf::RoundsAndJob,
+        true if verdict == rounds.1 && !(depends_on_size && rounds.0.is_some_and(|it| is_far(it, speedup))) => {
+            AnswerOf::RoundsAndJob
+        }
         true if !depends_on_fork => AnswerOf::Job,
         false if is_contradicted() => AnswerOf::Neither,
         _ => AnswerOf::RoundsUnconfirmed,
@@ -90,6 +95,10 @@ pub(super) fn answer_by_job(finding: &mut Comparison, speedup: Estimate, verdict
 }
 
 fn too_little(run: &Run, job: &Confirmation, arms: [&Cell; 2]) -> Option<TooLittle> {
+    // What is written over need not come from the device.
+    if !arms.iter().all(|it| it.own.reads_what_it_covers()) {
+        return None;
+    }
     too_little_from_device(came_from_device(job, arms, run.page_bytes())?, run.record.target.allocated())
 }
 
@@ -169,12 +178,8 @@ pub(crate) fn leave_open_what_is_too_small(record: &Record, finding: &mut Compar
 /// Random reads of pages in memory fault less often through a mapping the more of them there are: one that loses, or is as fast, by
 /// fewer than the file has pages may win by all of them (after a random fill of 300 MiB it lost 3.6 times by 8,192 reads, and won
 /// 1.1 times by 76,800: so did independent programs). Where the planner chose so few and no larger job answered, nothing is decided.
-pub(crate) fn leave_open_what_hangs_on_reads(run: &Run, arms: [&Cell; 2], finding: &mut Comparison) {
-    let by_mapping = arms.map(|it| {
-        let arm = it.arm();
-        let in_memory = it.own.workload == Workload::Random && it.own.state == State::Cached;
-        in_memory && arm.maps() && !arm.fills_page_table()
-    });
+pub(crate) fn leave_open_what_few_reads_say(run: &Run, arms: [&Cell; 2], finding: &mut Comparison) {
+    let by_mapping = arms.map(|it| it.arm().shares_faults(&it.own));
     let mapping = match by_mapping {
         [true, false] => arms[0],
         [false, true] => arms[1],
@@ -185,11 +190,12 @@ pub(crate) fn leave_open_what_hangs_on_reads(run: &Run, arms: [&Cell; 2], findin
         run.record.origins.get(mapping.entry.condition).and_then(|it| run.record.experiment.comparisons.get(*it));
     let is_planned = compare.is_some_and(|it| it.leaves_size_open_to(&mapping.arm().name));
     let answered = finding.confirmed.as_ref().filter(|_| finding.answer_of.is_confirmed());
-    let reads = answered.map_or(mapping.own.ops, |it| it.ops);
-    let job_reads = mapping.own.range.bytes / mapping.own.block_bytes.max(run.page_bytes());
+    let (reads, bytes) = answered.map_or((mapping.own.ops, mapping.own.range.bytes), |it| (it.ops, it.bytes));
+    let job_reads = bytes / mapping.own.block_bytes.max(run.page_bytes());
     let is_part = (reads as f64) < WHOLE * job_reads as f64;
+    // One that is populated has its cost once, however many reads there are.
     let faults = mapping.count("minor_faults").map(|it| it / mapping.own.ops.max(1) as f64);
-    let fault = faults.is_none_or(|it| it > FEW_FAULTS);
+    let fault = mapping.arm().fills_page_table() || faults.is_none_or(|it| it > FEW_FAULTS);
     if is_planned && is_part && fault && finding.verdict != wins && finding.bounds().is_some() {
         finding.verdict = Verdict::Undecided;
         finding.answer_of = AnswerOf::Neither;

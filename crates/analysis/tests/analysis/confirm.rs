@@ -151,6 +151,17 @@ fn from_device(shares: [f64; 2]) -> Lab {
 }
 
 #[test]
+fn what_is_written_over_need_not_come_from_the_device_at_the_size_of_the_job() {
+    for workload in [schema::Workload::Overwrite, schema::Workload::Append] {
+        let mut lab = from_device([0.0, 1.0]);
+        lab.record.conditions[0].workload = workload;
+        let comparison = lab.analyze().comparisons.remove(0);
+        let is_unequal = |it: &Caution| matches!(it, Caution::JobUnequal(_));
+        assert!(comparison.confirmed.is_some() && !comparison.warnings.iter().any(is_unequal), "{comparison:?}");
+    }
+}
+
+#[test]
 fn a_job_for_which_less_came_from_the_device_for_one_arm_says_nothing() {
     for shares in [[1.0, 0.3], [0.3, 1.0], [0.5, 0.3]] {
         let comparison = from_device(shares).analyze().comparisons.remove(0);
@@ -589,10 +600,56 @@ fn a_mapping_that_loses_by_fewer_random_reads_than_the_job_has_is_not_decided_un
     let mut asked_again = lab("", 1000, 3000.0, 500.0);
     let mut again = job(&[0.5; 5]).record.confirmations.remove(0);
     (again.baseline_cell, again.arm_cell, again.ops) = (0, 1, pages);
+    again.range = asked_again.record.conditions[0].range;
     asked_again.record.confirmations = vec![again];
     assert_eq!(says(&asked_again), (Verdict::Slower, false), "the job answered");
     asked_again.record.confirmations[0].ops = 4000;
     assert_eq!(says(&asked_again), (Verdict::Undecided, true), "by a quarter of it");
+}
+
+/// Random reads in memory by several arms, over a small part of the job; the third and the fourth were asked again there, and were so
+/// many times as fast as the first.
+fn asked_again(ns: [f64; 4], jobs: [f64; 2], ops: u64) -> Lab {
+    let text = "title = \"t\"\n[[compare]]\nworkload = \"random\"\nblock = \"4 KiB\"\nstate = \"cached\"\n\
+                arms = [\"pread\", \"uring\", \"mmap\", \"mmap+populate-read\"]\n";
+    let mut lab = Lab::of_experiment(text);
+    lab.record.conditions[0].ops = 1000;
+    for (cell, ns) in ns.into_iter().enumerate() {
+        lab.measure(cell, 10, ns, |_, _| {});
+    }
+    for (cell, times) in [2, 3].into_iter().zip(jobs) {
+        let mut again = job(&[times; 5]).record.confirmations.remove(0);
+        (again.baseline_cell, again.arm_cell, again.ops, again.range) = (0, cell, ops, lab.record.conditions[0].range);
+        lab.record.confirmations.push(again);
+    }
+    lab
+}
+
+#[test]
+fn of_two_arms_that_the_job_answers_the_faster_one_there_is_named() {
+    let line = asked_again([1000.0, 1000.0, 500.0, 900.0], [1.7, 2.9], 16_384).analyze().map.remove(0);
+    assert_eq!(line.winner.as_deref(), Some("native/mmap+populate-read"));
+    assert!(!line.not_told_apart.iter().any(|it| it == "native/mmap"), "{:?}", line.not_told_apart);
+}
+
+#[test]
+fn that_a_mapping_made_few_reads_takes_nothing_from_the_arm_that_wins_by_the_rounds() {
+    let line = asked_again([1000.0, 500.0, 3000.0, 3000.0], [0.5, 0.5], 4000).analyze().map.remove(0);
+    assert_eq!((line.winner.as_deref(), line.verdict), (Some("native/uring"), Verdict::Faster));
+}
+
+#[test]
+fn where_the_size_of_a_difference_depends_on_that_of_the_job_the_job_says_it() {
+    let of = |times: f64| {
+        let found = asked_again([1000.0, 1000.0, 500.0, 900.0], [times, 1.0], 16_384).analyze();
+        let mapping = found.comparisons.iter().find(|it| it.arm == "native/mmap").unwrap();
+        (mapping.answer_of, (10.0 * mapping.speedup.unwrap().median).round() / 10.0)
+    };
+    assert_eq!(of(1.9), (AnswerOf::RoundsAndJob, 2.0));
+    assert_eq!(of(1.4), (AnswerOf::Job, 1.4));
+    assert_eq!(of(3.0), (AnswerOf::Job, 3.0));
+    // Not of a scan.
+    assert_eq!(job(&[1.8, 1.82, 1.81, 1.8, 1.81]).analyze().comparisons[0].answer_of, AnswerOf::RoundsAndJob);
 }
 
 /// The first 64 MiB of a file of 1 GiB, cold, that is read ahead in windows of 8 MiB: eight windows. The job says how many

@@ -5,13 +5,15 @@
 //! random reads and wins over 50,000. Defence: where time is left, the two arms that decide an answer make passes over the
 //! whole file, or with many reads, in pairs. What remains: a job that is larger than what there was time for.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use schema::{
-    Condition, Durability, Fill, Span, State, Workload,
+    Condition, Durability, Fill, Span, State,
     protocol::Tally,
     record::{ColdPass, Confirmation, Outcome, Sample},
-    runtime::NATIVE,
 };
 
 use super::{Bench, Hooks, rounds::Slot, trials};
@@ -42,15 +44,20 @@ impl Bench<'_> {
     pub(super) fn confirm(&mut self, slot: &Slot, until: Instant, given: &[Given], hooks: &mut Hooks) {
         let open: Vec<usize> = slot.conditions.iter().copied().filter(|&it| given[it] == Given::Nothing).collect();
         let mut headlines = (hooks.headlines)(&self.record, &open);
-        // First those that hang on the number of reads.
-        headlines.sort_by_key(|it| !self.maps_in_memory(*it));
+        // First the conditions of which the answer depends on the number of reads.
+        let first: BTreeSet<usize> = headlines
+            .iter()
+            .filter(|it| self.share_faults(**it))
+            .map(|it| self.record.cells[it[0]].condition)
+            .collect();
+        headlines.sort_by_key(|it| !first.contains(&self.record.cells[it[0]].condition));
         let mut wanted: Vec<(Confirmation, Duration)> = Vec::new();
         for (index, &cells) in headlines.iter().enumerate() {
             let planned: Duration = wanted.iter().map(|it| it.1 * Confirmation::PAIRS).sum();
             let left = until.saturating_duration_since(Instant::now()).saturating_sub(planned);
-            let parts = if self.maps_in_memory(cells) { PARTS_OF_MAPPINGS } else { 1 };
-            let others = (headlines.len() - index) as u32;
-            wanted.extend(self.job_of(cells, (left / others * parts).min(left)));
+            let part = left / (headlines.len() - index) as u32;
+            let most = (part * PARTS_OF_MAPPINGS).min(left / 2).max(part);
+            wanted.extend(self.job_of(cells, if self.share_faults(cells) { most } else { part }));
         }
         // All pairs of one answer before the next is begun: fewer decide nothing.
         for (confirmation, pair_time) in wanted {
@@ -73,9 +80,9 @@ impl Bench<'_> {
         }
     }
 
-    /// Whether one of both arms reads at random through a mapping of pages in memory.
-    fn maps_in_memory(&self, cells: [usize; 2]) -> bool {
-        cells.iter().any(|&it| trials::maps_in_memory(&self.record.cells[it].arm, &self.condition_of(it)))
+    /// Whether the answer of two arms depends on the number of reads.
+    fn share_faults(&self, cells: [usize; 2]) -> bool {
+        cells.iter().any(|&it| self.record.cells[it].arm.shares_faults(&self.condition_of(it)))
     }
 
     /// The largest job of an answer whose pairs fit into the time, and what a pair takes.
@@ -92,13 +99,20 @@ impl Bench<'_> {
         }
         let memory = self.record.environment.cache_memory_bytes() / MEMORY_SHARE;
         // The part of the file that the scans of a condition have is one of many: the job begins where the file does.
-        let window = Span { offset: 0, bytes: measured.file_bytes.min(memory).max(measured.range.bytes) };
+        let whole = Span { offset: 0, bytes: measured.file_bytes.min(memory).max(measured.range.bytes) };
+        // Fewer random reads over all of it need as large a fill.
+        let is_filled =
+            |it: &Span| self.fill_ns(&measured, it.bytes).is_some_and(|ns| ns <= time.as_nanos() as f64 / 2.0);
+        let window = match measured.workload.is_ascending() || is_filled(&whole) {
+            true => whole,
+            false => measured.range,
+        };
         let mut ops = match measured.workload.is_ascending() {
             true => window.bytes.div_ceil(measured.block_bytes),
             false => sizing::job_reads(window.bytes, measured.block_bytes),
         };
-        let hangs_on_reads = self.maps_in_memory([baseline, arm]);
-        let larger = if hangs_on_reads || measured.workload.writes() { LARGER_OF_MAPPINGS } else { LARGER };
+        let depends_on_size = self.share_faults([baseline, arm]) || measured.workload.writes();
+        let larger = if depends_on_size { LARGER_OF_MAPPINGS } else { LARGER };
         loop {
             if (ops as f64) < measured.ops as f64 * larger {
                 return None;
@@ -106,7 +120,7 @@ impl Bench<'_> {
             let twice = if measured.state.is_held() { 2.0 } else { 1.0 };
             let bytes = if measured.workload.is_ascending() { ops * measured.block_bytes } else { window.bytes };
             let around_ns = self.around_ns(baseline, bytes) + self.around_ns(arm, bytes);
-            let pass_ns = |cell: usize| self.job_ns(cell, ops);
+            let pass_ns = |cell: usize| self.job_ns(cell, ops, window.bytes);
             let pair_ns = twice * (pass_ns(baseline)? + pass_ns(arm)?) + around_ns;
             let all_ns = self.fill_ns(&measured, bytes).map(|it| pair_ns * f64::from(Confirmation::PAIRS) + it);
             if all_ns.is_some_and(|it| it <= time.as_nanos() as f64) {
@@ -132,21 +146,25 @@ impl Bench<'_> {
         }
     }
 
-    /// What a pass of so many blocks is expected to take, by the last one of the rounds.
-    fn job_ns(&self, cell: usize, ops: u64) -> Option<f64> {
+    /// What a pass of so many blocks, at random within so much of the file, is expected to take by the last one of the rounds.
+    fn job_ns(&self, cell: usize, ops: u64, within_bytes: u64) -> Option<f64> {
         let under = self.condition_of(cell);
         let (last, last_ns) = self.last_pass(cell)?;
         let arm = &self.record.cells[cell].arm;
-        let (ops, made) = (ops as f64, under.ops as f64);
-        let alike_ns = last_ns * ops / made;
-        let found_ns = (ops - made) * sizing::hit_ns(under.block_bytes);
-        let is_random_in_memory = under.workload == Workload::Random && under.state == State::Cached;
-        if is_random_in_memory && arm.runtime == NATIVE.name && arm.fills_page_table() {
-            return Some(alike_ns.min(last_ns + found_ns));
+        let alike_ns = last_ns * ops as f64 / under.ops as f64;
+        if !trials::counts_faults(arm, &under) {
+            return Some(alike_ns);
+        }
+        let wider = within_bytes as f64 / under.range.bytes.max(1) as f64;
+        let found_ns = (ops as f64 - under.ops as f64).max(0.0) * sizing::hit_ns(&under);
+        if arm.fills_page_table() {
+            return Some(alike_ns.min(last_ns * wider + found_ns));
         }
         let faults = last.readings.get("minor_faults").and_then(|it| it.value().copied()).filter(|it| *it > 0.0);
-        let Some(faults) = faults.filter(|_| trials::maps_in_memory(arm, &under)) else { return Some(alike_ns) };
-        let units = sizing::fault_units(made, faults, under.range.bytes.div_ceil(sys::page_bytes()));
+        let Some(faults) = faults else { return Some(alike_ns) };
+        let pages = under.block_bytes.div_ceil(sys::page_bytes()) as f64;
+        let [made, ops] = [under.ops, ops].map(|it| it as f64 * pages);
+        let units = wider * sizing::fault_units(made, faults, under.range.bytes.div_ceil(sys::page_bytes()));
         Some(alike_ns.min(last_ns * sizing::faults_of(ops, units) / faults + found_ns))
     }
 
@@ -246,10 +264,10 @@ fn equal_work(ops: u64, baseline: &Tally, arm: &Tally) -> Result<(), String> {
     let pages = baseline.distinct_pages.zip(arm.distinct_pages);
     match () {
         () if baseline.ops != ops || arm.ops != ops => {
-            Err(format!("the job has {ops} blocks, and the two arms read {} and {}", baseline.ops, arm.ops))
+            Err(format!("the job has {ops} blocks, and the two arms did {} and {}", baseline.ops, arm.ops))
         }
         () if baseline.bytes != arm.bytes => {
-            Err(format!("the two arms read {} and {} bytes", baseline.bytes, arm.bytes))
+            Err(format!("the two arms did {} and {} bytes", baseline.bytes, arm.bytes))
         }
         () if baseline.checksum != arm.checksum => {
             Err(format!("the two arms read different bytes: checksums {} and {}", baseline.checksum, arm.checksum))

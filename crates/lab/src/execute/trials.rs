@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schema::{Arm, Condition, Skip, State, Workload, protocol::Hold, runtime::NATIVE};
+use schema::{Arm, Condition, Skip, protocol::Hold, runtime::NATIVE};
 
 use super::{Bench, pass::kind_of};
 use crate::{
@@ -22,10 +22,9 @@ const SHORT_PASS: u32 = 16;
 /// A second trial may write so many bytes, if its blocks are small.
 const LONGER_TRIAL_BYTES: u64 = 1 << 20;
 
-/// Random reads through a mapping of pages that are in the page cache, and in no page table.
-pub(super) fn maps_in_memory(arm: &Arm, under: &Condition) -> bool {
-    let is_native = arm.runtime == NATIVE.name && arm.maps() && !arm.fills_page_table();
-    is_native && under.workload == Workload::Random && under.state == State::Cached
+/// How many times a mapping faults natively is counted, and what it takes beside that known.
+pub(super) fn counts_faults(arm: &Arm, under: &Condition) -> bool {
+    arm.runtime == NATIVE.name && arm.shares_faults(under)
 }
 
 impl Bench<'_> {
@@ -138,8 +137,11 @@ impl Bench<'_> {
         let (spent_ns, brought_bytes) = if populates { (work_ns, 0.0) } else { (cpu_ns, device.unwrap_or(0.0)) };
         // Some of the faults are not of the mapping; that makes it seem slower in long passes, and not faster.
         let faults = pass.done.usage.minor_faults as f64;
-        let maps_in_memory = maps_in_memory(&arm, &whole) && faults > 0.0;
-        let units = || sizing::fault_units(ops as f64, faults, whole.range.bytes.div_ceil(sys::page_bytes()));
+        let maps_in_memory = counts_faults(&arm, &whole) && !populates && faults > 0.0;
+        let units = || {
+            let touches = ops as f64 * whole.block_bytes.div_ceil(sys::page_bytes()) as f64;
+            sizing::fault_units(touches, faults, whole.range.bytes.div_ceil(sys::page_bytes()))
+        };
         let bytes = looked_at.saturating_mul(100) / u64::from(whole.consumed_percent.max(1));
         let waits = whole.state.waits_for_device() || arm.is_direct();
         Ok(Trial {
@@ -152,8 +154,8 @@ impl Bench<'_> {
             },
             worth_ops: sizing::worth_ops(&whole, ops, bytes, waits, self.window()),
             elapsed_ns,
-            found_ns: match maps_in_memory {
-                true => sizing::hit_ns(whole.block_bytes),
+            found_ns: match counts_faults(&arm, &whole) {
+                true => sizing::hit_ns(&whole),
                 false => sizing::found_ns(whole.block_bytes, ops, spent_ns, brought_bytes),
             },
             whole_range_ns: match (populates, device) {

@@ -7,7 +7,9 @@
 
 use std::time::Duration;
 
-use schema::{Condition, Durability, Skip, State, Workload, condition::WINDOWS_LEAST, experiment::DIVIDING_TICKS};
+use schema::{
+    Condition, Consume, Durability, Skip, State, Workload, condition::WINDOWS_LEAST, experiment::DIVIDING_TICKS,
+};
 
 /// Rounds the budget is shared out for. More are made while there is time and the intervals are not precise; on a
 /// machine that gets busier after the trials fewer, and there should be some to lose.
@@ -92,11 +94,15 @@ pub fn faults_of(ops: f64, units: f64) -> f64 {
     units * (1.0 - (-ops / units).exp())
 }
 
-/// More than a random read of a page that is mapped already takes natively, the look at its bytes included.
-pub fn hit_ns(block_bytes: u64) -> f64 {
+/// More than a random read of pages that are mapped already takes natively, the look at its bytes included.
+pub fn hit_ns(condition: &Condition) -> f64 {
     const HIT_NS: f64 = 100.0;
-    const BYTE_NS: f64 = 0.3;
-    HIT_NS + block_bytes as f64 * BYTE_NS
+    let byte_ns = match condition.consume {
+        Consume::Touch | Consume::Sum | Consume::Copy => 0.3,
+        // A byte at a time, or a string for each line.
+        Consume::Lines | Consume::SumBytes | Consume::DecodeLines => 3.0,
+    };
+    HIT_NS + condition.block_bytes as f64 * byte_ns
 }
 
 /// The random reads of a whole job: as many as there are pages, or blocks where these are larger.
@@ -213,7 +219,7 @@ pub fn size(
     // What they take in a useful pass: first blocks may bring in what the others find.
     let least_ops = floor.max(1) as f64;
     let ns_per_op: f64 = fitting.iter().map(|trial| (trial.pass_ns(least_ops) - trial.overhead_ns) / least_ops).sum();
-    let maps_in_memory = trials.iter().any(|it| it.maps_in_memory);
+    let maps_in_memory = fitting.iter().any(|it| it.maps_in_memory);
     let with_rounds = |rounds: u32| match ns_per_op > 0.0 {
         true if maps_in_memory => most_ops(&fitting, share_ns / f64::from(rounds), cap),
         true => (share_ns / f64::from(rounds) - overhead_ns).max(0.0) / ns_per_op,
@@ -227,7 +233,8 @@ pub fn size(
     // Where the answer hangs on the number of reads, fewer rounds of more of the job say more than many of a part.
     let most = with_rounds(or_asked(ROUNDS_OF_CLAIMS));
     // What a store costs depends on where in the file it lies: its first folios are smaller than the others.
-    let is_to_be_whole = condition.workload.is_ascending() && (whole || condition.workload.writes());
+    let stores = condition.workload.writes() && condition.durability != Durability::SyncEach;
+    let is_to_be_whole = condition.workload.is_ascending() && (whole || stores);
     let of_job = match () {
         () if maps_in_memory => most.min(job_reads(condition.range.bytes, condition.block_bytes) as f64),
         () if is_to_be_whole && most >= cap as f64 => cap as f64,
@@ -595,7 +602,7 @@ mod tests {
         let mapping = Trial {
             elapsed_ns: 28e6,
             whole_range_ns: 34e6,
-            found_ns: hit_ns(4096),
+            found_ns: hit_ns(&condition),
             maps_in_memory: true,
             ..Trial { cell: 1, ..calls.clone() }
         };

@@ -295,7 +295,10 @@ fn call(
     let wrong = || Wrong::Call { name: name.into() };
     // The kernel did not answer before the program ended.
     if result.starts_with('?') {
-        descriptors.ended_within(thread);
+        // Other than alone it stands before a call that is made again.
+        if result.trim() == "?" {
+            descriptors.ended_within(thread);
+        }
         return Ok(true);
     }
     let failed = result.starts_with('-');

@@ -104,8 +104,8 @@ pub fn reason(of: &Reason) -> String {
             amount(*window_bytes)
         ),
         Reason::FewReads { reads, job_reads } => format!(
-            "a pass made {} random reads; a job of {} has fewer faults for each of them through a mapping (try a larger --budget, or \
-             --ops {job_reads})",
+            "a pass made {} random reads, and a whole job makes {}: the more there are, the less each of them takes through a mapping \
+             (try a larger --budget, or name their number with --ops)",
             thousands(*reads),
             thousands(*job_reads)
         ),

@@ -403,7 +403,6 @@ fn described(mut word: io::PipeReader) -> Option<Word> {
     })
 }
 
-/// A traced thread.
 /// A descriptor whose position a call begins at or moves.
 #[derive(Clone, Copy)]
 struct Mover {
@@ -414,6 +413,7 @@ struct Mover {
     moves: bool,
 }
 
+/// A traced thread.
 struct Task {
     process: i32,
     /// The call whose result is waited for.
@@ -645,12 +645,15 @@ impl Follower<'_> {
     fn leave(&mut self, thread: i32) {
         let Some(task) = self.tasks.get_mut(&thread) else { return };
         let (process, was_beside) = (task.process, std::mem::take(&mut task.is_beside));
-        let mut movers = std::mem::take(&mut task.movers);
         if let Some((at, before)) = task.replaced.take() {
             // If this fails, the thread is gone.
             let _ = inject::set_argument(thread, at, before);
         }
-        let (Some((call, arguments)), Ok(result)) = (task.inside.take(), ptrace::result(thread)) else { return };
+        // A thread that is gone has not left its call.
+        let Ok(result) = ptrace::result(thread) else { return };
+        let (Some((call, arguments)), mut movers) = (task.inside.take(), std::mem::take(&mut task.movers)) else {
+            return;
+        };
         if let Some(injected) = task.injected.take_if(|it| it.is_inside) {
             // If this fails, the thread is gone.
             let _ = injected.undo(thread);
