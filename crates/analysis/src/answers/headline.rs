@@ -27,7 +27,7 @@ fn decisive(run: &Run, index: usize) -> Vec<[usize; 2]> {
     let mapping = |populated: bool| {
         let is_it = move |it: &&Compared| {
             let arm = &it.arm.entry.arm;
-            arm.shares_faults(&it.arm.own) && arm.fills_page_table() == populated
+            arm.shares_faults(it.arm.own) && arm.fills_page_table() == populated
         };
         usable().filter(is_it).max_by(|a, b| median(a).total_cmp(&median(b)))
     };

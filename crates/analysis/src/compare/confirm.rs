@@ -50,7 +50,7 @@ pub(crate) fn confirm(run: &Run, arms: [&Cell; 2], finding: &mut Comparison, dep
     let is_on_a_side = rounds.1.is_decided() || rounds.0.is_some_and(|it| it.ci_high <= 1.0 + MARGIN);
     let is_contradicted = || rounds.0.is_some_and(|it| !fit(it, speedup, is_on_a_side));
     // Random reads share faults, and stores further into a file fault in larger folios.
-    let depends_on_size = arms.iter().any(|it| it.arm().shares_faults(&it.own) || it.own.workload.writes());
+    let depends_on_size = arms.iter().any(|it| it.arm().shares_faults(it.own) || it.own.workload.writes());
     finding.answer_of = match verdict.is_decided() {
         true if verdict == rounds.1 && !(depends_on_size && rounds.0.is_some_and(|it| is_far(it, speedup))) => {
             AnswerOf::RoundsAndJob
@@ -179,7 +179,7 @@ pub(crate) fn leave_open_what_is_too_small(record: &Record, finding: &mut Compar
 /// fewer than the file has pages may win by all of them (after a random fill of 300 MiB it lost 3.6 times by 8,192 reads, and won
 /// 1.1 times by 76,800: so did independent programs). Where the planner chose so few and no larger job answered, nothing is decided.
 pub(crate) fn leave_open_what_few_reads_say(run: &Run, arms: [&Cell; 2], finding: &mut Comparison) {
-    let by_mapping = arms.map(|it| it.arm().shares_faults(&it.own));
+    let by_mapping = arms.map(|it| it.arm().shares_faults(it.own));
     let mapping = match by_mapping {
         [true, false] => arms[0],
         [false, true] => arms[1],
