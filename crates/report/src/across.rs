@@ -317,7 +317,7 @@ pub(crate) fn counted(versus: &RunComparison) -> String {
 /// So many cells are named of which the passes were of very different sizes.
 const SIZES_NAMED: usize = 4;
 
-/// Of which cells one run's passes were far larger than the other's: what a block costs may hang on that.
+/// Of which cells one run's passes were far larger than the other's: what a block costs may depend on that.
 pub(crate) fn sizes(versus: &RunComparison) -> Option<String> {
     let labels = labels(versus);
     let line = |it: &SharedCell| {

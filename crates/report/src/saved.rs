@@ -189,7 +189,7 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
             Column::left("machine"),
             Column::right(if first.under.is_of_commands() { "time per execution" } else { "time per block" }),
         ];
-        // How large a pass is was each run's choice, and what a block takes may hang on it.
+        // How large a pass is was each run's choice, and what a block takes may depend on it.
         let sizes: Vec<&Field> = fields::FIELDS.iter().filter(|it| differs(it, same)).collect();
         columns
             .extend(sizes.iter().map(|it| Column::right(if it.name == "ops" { "blocks in a pass" } else { it.name })));

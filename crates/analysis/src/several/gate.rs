@@ -269,7 +269,7 @@ fn free_in_time(before: &[CellOfRun], after: &[CellOfRun]) -> Option<Reason> {
     throttle::are_apart(shares).then(|| most.1.clone())
 }
 
-/// Whether the planner made passes of one side far larger than those of the other: what a block costs may hang on that.
+/// Whether the planner made passes of one side far larger than those of the other: what a block costs may depend on that.
 fn are_of_other_sizes(before: &[CellOfRun], after: &[CellOfRun]) -> bool {
     let sizes = |side: &[CellOfRun]| side.iter().filter_map(|it| it.size).collect::<Vec<PassSize>>();
     let after = sizes(after);

@@ -1,6 +1,6 @@
 //! Answers measured once more at the size of the job.
 //!
-//! Threat: a pass is as large as the budget allows, and the answer may hang on its size. A cold scan of two read-ahead
+//! Threat: a pass is as large as the budget allows, and the answer may depend on its size. A cold scan of two read-ahead
 //! windows favours another method than one of the whole file; a mapping that brings in 8 MiB with each miss loses over 32
 //! random reads and wins over 50,000. Defence: where time is left, the two arms that decide an answer make passes over the
 //! whole file, or with many reads, in pairs. What remains: a job that is larger than what there was time for.

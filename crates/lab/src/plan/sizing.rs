@@ -230,7 +230,7 @@ pub fn size(
     let claimed = claimed.map_or(0.0, |it| it.ops(&fitting).min(with_rounds(or_asked(ROUNDS_OF_CLAIMS))));
     // Shorter passes decide more than fewer rounds.
     let least = floor.min((with_rounds(or_asked(ROUNDS_MIN)) as u64).max(shortest(condition, trials, window)));
-    // Where the answer hangs on the number of reads, fewer rounds of more of the job say more than many of a part.
+    // Where the answer depends on the number of reads, fewer rounds of more of the job say more than many of a part.
     let most = with_rounds(or_asked(ROUNDS_OF_CLAIMS));
     // What a store costs depends on where in the file it lies: its first folios are smaller than the others.
     let stores = condition.workload.writes() && condition.durability != Durability::SyncEach;
