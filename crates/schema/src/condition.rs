@@ -377,6 +377,11 @@ impl Condition {
         self.state.is_filled().then(|| self.fill.unwrap_or(Fill::Sequential))
     }
 
+    /// The random reads of a whole job within so many bytes: as many as there are pages, or blocks where these are larger.
+    pub fn job_reads(&self, bytes: u64, page_bytes: u64) -> u64 {
+        bytes / self.block_bytes.max(page_bytes).max(1)
+    }
+
     /// Whether a pass reads from the file all that it covers: what overwrites or appends has nothing to read but the pages that
     /// it writes a part of, and of space that was only reserved nothing comes from the device.
     pub fn reads_what_it_covers(&self) -> bool {

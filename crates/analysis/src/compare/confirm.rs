@@ -6,7 +6,7 @@ use schema::{
     condition::WINDOWS_LEAST,
     findings::{AnswerOf, Comparison, Confirmed, Estimate, Verdict},
     reason::Reason,
-    record::Confirmation,
+    record::{self, Confirmation},
 };
 
 use super::equal_work::{self, TooLittle, too_little_from_device};
@@ -186,12 +186,10 @@ pub(crate) fn leave_open_what_few_reads_say(run: &Run, arms: [&Cell; 2], finding
         _ => return,
     };
     let wins = if by_mapping[1] { Verdict::Faster } else { Verdict::Slower };
-    let compare =
-        run.record.origins.get(mapping.entry.condition).and_then(|it| run.record.experiment.comparisons.get(*it));
-    let is_planned = compare.is_some_and(|it| it.leaves_size_open_to(&mapping.arm().name));
+    let is_planned = is_planned(run.record, mapping.entry);
     let answered = finding.confirmed.as_ref().filter(|_| finding.answer_of.is_confirmed());
     let (reads, bytes) = answered.map_or((mapping.own.ops, mapping.own.range.bytes), |it| (it.ops, it.bytes));
-    let job_reads = bytes / mapping.own.block_bytes.max(run.page_bytes());
+    let job_reads = mapping.own.job_reads(bytes, run.page_bytes());
     let is_part = (reads as f64) < WHOLE * job_reads as f64;
     // One that is populated has its cost once, however many reads there are.
     let faults = mapping.count("minor_faults").map(|it| it / mapping.own.ops.max(1) as f64);
@@ -208,13 +206,18 @@ const WHOLE: f64 = 0.75;
 /// Of the reads of a pass, where more of them change little: a fault takes one or two microseconds, a read call about one.
 const FEW_FAULTS: f64 = 0.02;
 
+/// Whether the planner chose how large the passes of a cell are.
+fn is_planned(record: &Record, cell: &record::Cell) -> bool {
+    let compare = record.origins.get(cell.condition).and_then(|it| record.experiment.comparisons.get(*it));
+    compare.is_some_and(|it| it.leaves_size_open_to(&cell.arm.name))
+}
+
 /// Why the passes of a cell's rounds, or larger ones that covered so many bytes, do not answer for the whole file: by what
 /// its arm did, which may be something else than its condition says.
 pub(crate) fn too_small(record: &Record, cell: usize, covered: u64) -> Option<Reason> {
     let cell = record.cells.get(cell)?;
     let does = cell.own_condition.as_ref().or_else(|| record.conditions.get(cell.condition))?;
-    let compare = record.origins.get(cell.condition).and_then(|it| record.experiment.comparisons.get(*it));
-    let is_planned = compare.is_some_and(|it| it.leaves_size_open_to(&cell.arm.name));
+    let is_planned = is_planned(record, cell);
     let window_bytes = record.target.window_bytes();
     let covered_bytes = covered.max(does.range.bytes);
     // Throttled storage takes as long for the first bytes as for the others.

@@ -95,9 +95,8 @@ fn export(args: &TraceExportArgs) -> Result<()> {
     let trace = TraceFile::open(&args.trace)?;
     replay::warn_of_gaps(&trace);
     // As a file that was replaced, or that another program has under the same name in a namespace of its own.
-    let mut paths: Vec<&str> = trace.header.files.iter().map(|it| it.path.as_str()).collect();
-    paths.sort_unstable();
-    let twice: BTreeSet<&str> = paths.windows(2).filter(|it| it[0] == it[1]).map(|it| it[0]).collect();
+    let (mut once, paths) = (BTreeSet::new(), trace.header.files.iter().map(|it| it.path.as_str()));
+    let twice: BTreeSet<&str> = paths.filter(|it| !once.insert(*it)).collect();
     if let Some(path) = twice.first() {
         let others = match twice.len() - 1 {
             0 => String::new(),

@@ -109,7 +109,7 @@ impl Bench<'_> {
         };
         let mut ops = match measured.workload.is_ascending() {
             true => window.bytes.div_ceil(measured.block_bytes),
-            false => sizing::job_reads(window.bytes, measured.block_bytes),
+            false => measured.job_reads(window.bytes, sys::page_bytes()),
         };
         let depends_on_size = self.share_faults([baseline, arm]) || measured.workload.writes();
         let larger = if depends_on_size { LARGER_OF_MAPPINGS } else { LARGER };

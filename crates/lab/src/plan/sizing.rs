@@ -105,11 +105,6 @@ pub fn hit_ns(condition: &Condition) -> f64 {
     HIT_NS + condition.block_bytes as f64 * byte_ns
 }
 
-/// The random reads of a whole job: as many as there are pages, or blocks where these are larger.
-pub fn job_reads(range_bytes: u64, block_bytes: u64) -> u64 {
-    range_bytes / block_bytes.max(sys::page_bytes())
-}
-
 impl Trial {
     fn ns_per_op(&self) -> f64 {
         self.elapsed_ns / self.worth_ops.max(f64::MIN_POSITIVE)
@@ -236,7 +231,7 @@ pub fn size(
     let stores = condition.workload.writes() && condition.durability != Durability::SyncEach;
     let is_to_be_whole = condition.workload.is_ascending() && (whole || stores);
     let of_job = match () {
-        () if maps_in_memory => most.min(job_reads(condition.range.bytes, condition.block_bytes) as f64),
+        () if maps_in_memory => most.min(condition.job_reads(condition.range.bytes, sys::page_bytes()) as f64),
         () if is_to_be_whole && most >= cap as f64 => cap as f64,
         () => 0.0,
     };
@@ -608,7 +603,7 @@ mod tests {
         };
         let both = [calls, mapping];
         let sized = |share_ns: f64| size(&condition, &both, share_ns, &[0], WINDOW, None);
-        let job = job_reads(300 << 20, 4096);
+        let job = condition.job_reads(300 << 20, 4096);
         let whole_ns: f64 = both.iter().map(|it| it.pass_time(job).as_nanos() as f64).sum();
         assert!(whole_ns < 0.3e9, "by as much for each read as of the first ones it were 0.33 s");
         assert_eq!(sized(10.0 * whole_ns).ops, job, "fourteen rounds of it do not fit");

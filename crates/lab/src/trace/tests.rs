@@ -668,11 +668,11 @@ fn where_threads_move_one_position_at_once_it_is_known_only_after_them() {
     let other = ["2 openat(AT_FDCWD, \"b\", O_RDONLY) = 4</d/b>", begun, "2 read(4</d/b>, \"x\", 8) = 8", resumed];
     assert_eq!(read(&other), (vec![(0, 0), (1, 0)], 0));
     // The same open file under another number.
-    let twin = ["1 dup(3</d/a>) = 5</d/a>", begun, "2 read(5</d/a>, \"x\", 10) = 10", resumed, after];
-    assert_eq!(read(&twin), (vec![(0, 15)], 2));
-    // One that was open before the log begins, whose position a seek tells while it is read.
-    let (before, told) = ("1 read(0</d/c>,  <unfinished ...>", "2 lseek(0</d/c>, 100, SEEK_SET) = 100");
-    assert_eq!(read(&[before, told, resumed, "2 read(0</d/c>, \"x\", 3) = 3", last]), (vec![(0, 0)], 2));
+    let duplicate = ["1 dup(3</d/a>) = 5</d/a>", begun, "2 read(5</d/a>, \"x\", 10) = 10", resumed, after];
+    assert_eq!(read(&duplicate), (vec![(0, 15)], 2));
+    // One that was open before the log begins, whose position a seek sets while it is read.
+    let (before, set) = ("1 read(0</d/c>,  <unfinished ...>", "2 lseek(0</d/c>, 100, SEEK_SET) = 100");
+    assert_eq!(read(&[before, set, resumed, "2 read(0</d/c>, \"x\", 3) = 3", last]), (vec![(0, 0)], 2));
     // One that ends within its call may have moved it.
     let gone = "1 <... read resumed> <unfinished ...>) = ?";
     assert_eq!(read(&[begun, gone, last, there, last]), (vec![(0, 50)], 1));

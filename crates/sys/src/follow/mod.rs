@@ -722,7 +722,7 @@ impl Follower<'_> {
 
     /// Whether another thread, or another process that has the same open file, is in a call that moves a position at which this one
     /// begins; and to those that begin where this one moves, the same of this one. `whole`: it read as many bytes as it asked for.
-    /// Among reads of equal length the order does not matter: each place that is told is that of one of them, perhaps another
+    /// Among reads of equal length the order does not matter: each place that is reported is that of one of them, perhaps another
     /// thread's.
     fn are_moved(&mut self, (thread, process): (i32, i32), own: &[Mover], whole: Option<u64>) -> bool {
         let mut are_moved = false;

@@ -570,7 +570,7 @@ impl Listener for Stops {
         true
     }
 
-    /// Of most calls only the end is heard.
+    /// Of most calls only the end is recorded.
     fn open_file(&self, _thread: i32, _descriptor: i32) -> Option<Option<usize>> {
         Some(None)
     }

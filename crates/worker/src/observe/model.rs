@@ -88,7 +88,7 @@ impl<S: Sink> Listener for Model<S> {
 }
 
 impl<S: Sink> Model<S> {
-    /// `is_recorded`: of reads and seeks it is heard when they ended, and not when they began.
+    /// `is_recorded`: of reads and seeks the ends are recorded, and not the beginnings.
     pub(super) fn new(sink: S, exact: HashSet<Identity>, page_bytes: u64, is_recorded: bool) -> Model<S> {
         Model {
             sink,

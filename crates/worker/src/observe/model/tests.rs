@@ -871,7 +871,7 @@ fn a_position_that_a_thread_may_have_moved_when_it_ended_is_not_known() {
 }
 
 #[test]
-fn where_only_the_ends_of_calls_are_heard_reads_at_a_shared_position_are_said_to_be_in_their_order() {
+fn where_only_the_ends_of_calls_are_recorded_reads_at_a_shared_position_are_said_to_be_in_their_order() {
     let remarks = |is_recorded: bool, at: &[(i32, &[u64])]| {
         let mut model = TestModel::to(Kept::default());
         model.0.is_recorded = is_recorded;
