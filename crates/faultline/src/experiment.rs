@@ -139,12 +139,11 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
         replace(&mut compare.block, &args.block);
         replace(&mut compare.ops, &args.ops);
         replace(&mut compare.threads, &args.threads);
-        replace(&mut compare.descriptor, &args.descriptor);
-        replace(&mut compare.beside, &args.beside);
-        let has_several = compare.threads.iter().any(|it| *it > 1);
-        if args.descriptor.contains(&Descriptor::Shared) && !has_several {
-            return Err("--descriptor shared is for several threads; try --threads 2 with it".into());
+        // One thread shares with none; a trace has the threads that were recorded.
+        if compare.has_several_threads() {
+            replace(&mut compare.descriptor, &args.descriptor);
         }
+        replace(&mut compare.beside, &args.beside);
         if !args.method.is_empty() {
             compare.arms = args
                 .method
@@ -153,6 +152,10 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
                 .collect();
         }
         compare.arms.retain(|competitor| is_kept(&competitor.arm));
+    }
+    let has_several = experiment.comparisons.iter().any(Compare::has_several_threads);
+    if args.descriptor.contains(&Descriptor::Shared) && !has_several {
+        return Err("--descriptor shared is for several threads; try --threads 2 with it".into());
     }
     if !args.method.is_empty() {
         keep_fitting(&mut experiment.comparisons, &args.workload)?;

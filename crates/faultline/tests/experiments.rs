@@ -34,6 +34,15 @@ fn one_thread_shares_its_file_with_no_other() {
     let run = |more: &[&str]| sandbox.run(&[&["run", &file, "--dry-run", "--descriptor=shared"], more].concat());
     run(&[]).refused(2, &["--descriptor", "--threads 2"]);
     run(&["--threads=2"]).expect(0);
+    // A comparison with one thread beside one with several keeps what it has.
+    let compare = |threads: u32| {
+        format!(
+            "[[compare]]\nworkload = \"scan\"\nblock = \"4 KiB\"\nstate = \"cached\"\nthreads = {threads}\n\
+             arms = [\"read\", \"mmap\"]\n"
+        )
+    };
+    let both = sandbox.write("both.toml", format!("title = \"t\"\n{}{}", compare(1), compare(2)));
+    run(&["-e", &both]).expect(0);
 }
 
 #[test]

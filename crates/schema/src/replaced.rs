@@ -42,7 +42,6 @@ pub fn replaced(
             has(&it.aligned, &of.aligned)
                 && has(&it.storage, &of.storage)
                 && has(&it.durability, &of.durability)
-                && has(&it.descriptor, &of.descriptor)
                 && has(&it.layout, &of.layout)
                 && [it.range, it.full_range].contains(&of.range)
                 && it.memory == of.memory
@@ -55,7 +54,7 @@ pub fn replaced(
 
 /// In what a condition is none of those that a comparison asks for, at the published size too.
 fn otherwise(written: &Compare, origin: Option<&Compare>, condition: &Condition) -> Vec<Replaced> {
-    let lists: [(&str, Vec<Condition>); 7] = [
+    let lists: [(&str, Vec<Condition>); 8] = [
         ("workload", with(condition, written.workload.iter(), |it, to| it.workload = *to)),
         (
             "block",
@@ -68,6 +67,13 @@ fn otherwise(written: &Compare, origin: Option<&Compare>, condition: &Condition)
             "threads",
             with(condition, written.threads.iter(), |it, to| {
                 it.threads = if it.trace.is_some() { it.threads } else { *to };
+            }),
+        ),
+        // One thread shares with none.
+        (
+            "descriptor",
+            with(condition, written.descriptor.iter(), |it, to| {
+                it.descriptor = if it.threads > 1 { *to } else { it.descriptor };
             }),
         ),
         ("fill", with(condition, written.fill.iter(), |it, to| it.fill = Some(*to))),

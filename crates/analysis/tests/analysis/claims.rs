@@ -1743,9 +1743,11 @@ fn with_options(changes: &[(&str, &str)]) -> Lab {
     }
     let mut lab = Lab::of_experiment(&text);
     lab.record.experiment.note_filtered(&Lab::of_experiment(written).record.experiment);
-    let (threads, beside) =
-        (lab.record.experiment.comparisons[0].threads[0], lab.record.experiment.comparisons[0].beside[0]);
-    lab.record.conditions.iter_mut().for_each(|it| (it.threads, it.beside) = (threads, beside));
+    let of = &lab.record.experiment.comparisons[0];
+    let (threads, descriptor, beside) = (of.threads[0], of.descriptor[0], of.beside[0]);
+    for it in &mut lab.record.conditions {
+        (it.threads, it.descriptor, it.beside) = (threads, descriptor, beside);
+    }
     measure_twice_as_fast(&mut lab);
     lab
 }
@@ -1772,6 +1774,10 @@ fn what_options_measure_instead_of_what_is_asked_decides_no_claim_and_is_no_figu
         (&[("workload = \"random\"", "workload = \"scan\"")], &[("scan", &["random"])]),
         (&[("ops = 1000", "ops = 1000\nthreads = 2")], &[("2 threads", &["1 thread"])]),
         (&[("ops = 1000", "ops = 1000\nfill = \"random\"")], &[("fill random", &["fill sequential"])]),
+        (
+            &[("ops = 1000", "ops = 1000\nthreads = 2\ndescriptor = \"shared\"")],
+            &[("2 threads", &["1 thread"]), ("shared descriptor", &["per-thread descriptor"])],
+        ),
         (&[("ops = 1000", "ops = 1000\nbeside = \"beat\"")], &[("beside a beat", &["nothing beside"])]),
     ] {
         let lab = with_options(changes);

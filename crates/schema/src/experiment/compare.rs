@@ -619,6 +619,11 @@ impl Compare {
         }
     }
 
+    /// Some condition may have more than one thread. A trace has those that were recorded.
+    pub fn has_several_threads(&self) -> bool {
+        self.trace.is_some() || self.threads.iter().any(|it| *it > 1)
+    }
+
     /// Whether everything that was written down can change what is measured. Not asked after filters, which leave less.
     ///
     /// # Errors
@@ -629,8 +634,7 @@ impl Compare {
         if self.memory.is_some() && !states.into_iter().any(|it| it == State::Limited) {
             return Err(("memory", "memory applies to state limited, and none of these states is limited".into()));
         }
-        let has_one = self.trace.is_none() && self.threads.iter().all(|&threads| threads == 1);
-        if self.descriptor.contains(&Descriptor::Shared) && has_one {
+        if self.descriptor.contains(&Descriptor::Shared) && !self.has_several_threads() {
             return Err((
                 "descriptor",
                 "one thread shares its file with no other: descriptor = \"shared\" is for several".into(),
