@@ -251,9 +251,15 @@ pub(crate) fn part_ahead(recorded: &Arm, seen: &Access, file_bytes: u64) -> Opti
     bytes.filter(is_part).filter(|_| populates(recorded))
 }
 
-/// The name of the arm that does what a program was seen to do to a file, by its mappings or by its calls.
-pub fn arm_of(access: &Access, maps: bool) -> String {
-    Seen::by(access, maps).arm()
+/// The name of the arm that does what a program was seen to do to a file, by its mappings or by its calls. `in_order`: so many
+/// accesses of its trace follow each other. Several descriptors of a file have a position each, where a replay has one, which it would
+/// set as no program did; reads at offsets take as long as those at a position that need not be set.
+pub fn arm_of(access: &Access, maps: bool, in_order: Option<u64>) -> String {
+    let seen = Seen::by(access, maps);
+    let at_position = access.calls.iter().filter(|it| is_at_position(it.0)).map(|it| it.1);
+    let (reads, sequential) = at_position.fold((0, 0), |sum, it| (sum.0 + it.count, sum.1 + it.sequential));
+    let has_several = |in_order: u64| sequential.saturating_sub(in_order) as f64 > FEW_AT_OFFSETS * reads as f64;
+    Seen { at_position: seen.at_position && !in_order.is_some_and(has_several), ..seen }.arm()
 }
 
 /// The arms that reach a file as a program was seen to, out of those by which accesses of this pattern were replayed; those that
@@ -313,7 +319,7 @@ mod tests {
         for calls in access.calls.values_mut() {
             calls.sizes = [u64::MAX, u64::MAX / 2 + 1].map(|events| Bin { value: 1, events }).to_vec();
         }
-        assert_eq!(arm_of(&access, false), "read");
+        assert_eq!(arm_of(&access, false, None), "read");
     }
 
     #[test]
@@ -450,21 +456,33 @@ mod tests {
                 // Each is given once at least.
                 let mut reads = Access { under: under(what), ..reads.clone() };
                 reads.count_under(Access::DIRECT, 0);
-                assert_eq!(arm_of(&reads, false), either(option, "pread"));
+                assert_eq!(arm_of(&reads, false, None), either(option, "pread"));
             }
             let mut maps = Access::default();
             maps.count_mapping(&MappingCount { count: 1, bytes: 10 << 20, ..MappingCount::default() });
             for (what, option) in [("RANDOM", "mmap+random"), ("POPULATE_READ", "mmap+populate-read")] {
                 let what = format!("madvise(MADV_{what})");
                 let maps = Access { hints: [(what.clone(), 9)].into(), under: under(&what), ..maps.clone() };
-                assert_eq!(arm_of(&maps, true), either(option, "mmap"));
+                assert_eq!(arm_of(&maps, true, None), either(option, "mmap"));
             }
             let populated = MappingCount { populate: true, count: 9, bytes: part << 20, ..MappingCount::default() };
             let mut some = Access::default();
             some.count_mapping(&MappingCount { count: 1, bytes: (10 - part) << 20, ..MappingCount::default() });
             some.count_mapping(&populated);
-            assert_eq!(arm_of(&some, true), either("mmap+map-populate", "mmap"));
+            assert_eq!(arm_of(&some, true, None), either("mmap+map-populate", "mmap"));
         }
+    }
+
+    #[test]
+    fn two_descriptors_that_take_turns_are_replayed_by_reads_at_offsets() {
+        let mut reads = Access { opens: 2, ..Access::default() };
+        (0..1000).for_each(|at| reads.count_call("read", 8192, 8192, at > 1));
+        assert_eq!(arm_of(&reads, false, Some(0)), "pread");
+        assert_eq!(arm_of(&reads, false, Some(998)), "read", "one after the other");
+        assert_eq!(arm_of(&reads, false, None), "read", "each of its own file");
+        let mut anywhere = Access { opens: 1, ..Access::default() };
+        (0..1000).for_each(|_| anywhere.count_call("read", 8192, 8192, false));
+        assert_eq!(arm_of(&anywhere, false, Some(0)), "read", "the program sets the position, too");
     }
 
     #[test]
@@ -472,7 +490,7 @@ mod tests {
         let mut reads = Access { opens: 1, ..Access::default() };
         reads.count_call("read", 4096, 4096, true);
         let hints = [("posix_fadvise(POSIX_FADV_SEQUENTIAL)".to_string(), 1)].into();
-        assert_eq!(arm_of(&Access { hints, ..reads.clone() }, false), "read+sequential");
-        assert_eq!(arm_of(&Access { opens_direct: 1, ..reads }, false), "direct");
+        assert_eq!(arm_of(&Access { hints, ..reads.clone() }, false, None), "read+sequential");
+        assert_eq!(arm_of(&Access { opens_direct: 1, ..reads }, false, None), "direct");
     }
 }

@@ -233,8 +233,8 @@ fn a_share_that_may_be_more_than_its_replay_is_a_range() {
         (cached.share, cached.faster_at_most) = (Some(estimate(share, 0.01)), most);
         squeezed(&first(&run, 120))
     };
-    assert!(with(0.06, Some(3.08)).contains("6 % to 68 % of it reaching the file: no method"));
-    assert!(with(0.06, Some(1.0 / 0.9394)).contains(", 6 % of it reaching the file: no method"));
+    assert!(with(0.06, Some(3.08)).contains("6 % to 68 % of it reaching the file: other methods"));
+    assert!(with(0.06, Some(1.0 / 0.9394)).contains(", 6 % of it reaching the file: other methods"));
     assert!(with(0.06, None).contains("5 % of it or more reaching the file"));
     assert!(with(0.99, None).contains("about all of it reaching the file"));
 }

@@ -394,7 +394,7 @@ impl Known {
             }
             (Err(why), _) => return Err(why),
         };
-        let recorded = recorded(Some(&counts), &pattern, &reach).parse::<Arm>().map_err(|why| anyhow!(why))?;
+        let recorded = recorded(Some(&counts), &pattern, None, &reach).parse::<Arm>().map_err(|why| anyhow!(why))?;
         let advised = Advised { group: Some(group), ..advised(&trace, &folder, &recorded, pattern, reach) };
         // Mostly one thread reads a file, with a position of its own.
         let descriptor = Descriptor::PerThread;
@@ -431,7 +431,7 @@ impl Known {
             mappings: of.file.mappings,
             sizes: sizes(&of.sizes),
         };
-        let recorded = recorded(of.file.counts.as_ref(), &pattern, &reach);
+        let recorded = recorded(of.file.counts.as_ref(), &pattern, Some(pattern.in_order), &reach);
         let recorded = recorded.parse::<Arm>().map_err(|why| anyhow!(why))?;
         let traced = match trace.of_file(Some(&of.file.path), &file) {
             Ok(traced) => traced.clone(),
@@ -548,13 +548,13 @@ fn reach(of: &FileSummary) -> Reach {
     }
 }
 
-/// The arm that does what the command did.
-fn recorded(counts: Option<&Access>, pattern: &Pattern, reach: &Reach) -> String {
+/// The arm that does what the command did. `in_order`: of one file, how many of its accesses follow each other.
+fn recorded(counts: Option<&Access>, pattern: &Pattern, in_order: Option<u64>, reach: &Reach) -> String {
     match (reach, counts) {
-        (Reach::Calls, Some(counts)) if !counts.calls.is_empty() => analysis::arm_of(counts, false),
+        (Reach::Calls, Some(counts)) if !counts.calls.is_empty() => analysis::arm_of(counts, false, in_order),
         (Reach::Calls, _) if pattern.in_order_share() > Pattern::IN_ORDER => "read".into(),
         (Reach::Calls, _) => "pread".into(),
-        (_, Some(counts)) => analysis::arm_of(counts, true),
+        (_, Some(counts)) => analysis::arm_of(counts, true, None),
         (_, None) => "mmap".into(),
     }
 }
