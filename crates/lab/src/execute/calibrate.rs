@@ -283,7 +283,11 @@ pub fn complete(bench: &mut Bench, calibration: &mut Calibration, fill: Fill, bu
     }
     if !bench.is_interrupted() {
         let without = calibration.points.extract_if(.., |it| of_fill(it) && it.passes.is_empty());
-        calibration.missing.extend(without.map(|it| missing(&it, "there was no time left for it")));
+        let why = |it: &CalibrationPoint| match bench.failures.contains_key(&in_full(it)) {
+            true => "its pass failed, and there was no time left for another",
+            false => "there was no time left for it",
+        };
+        calibration.missing.extend(without.map(|it| missing(&it, why(&it))));
     }
 }
 
@@ -301,7 +305,8 @@ fn missing(point: &CalibrationPoint, reason: &str) -> String {
 }
 
 fn in_full(point: &CalibrationPoint) -> String {
-    format!("{}, {}, {}", named(point), point.state, point.consume)
+    let CalibrationPoint { state, consume, range_bytes, ops, .. } = point;
+    format!("{}, {state}, {consume}, {ops} in {range_bytes}", named(point))
 }
 
 fn named(point: &CalibrationPoint) -> String {

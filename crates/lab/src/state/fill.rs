@@ -37,6 +37,13 @@ pub(crate) fn possible(fill: Fill, target: &Target, bytes: u64) -> Result<(), St
     match fill {
         Fill::Sequential => return Ok(()),
         Fill::Found => return as_found(target),
+        Fill::ReadAhead(bytes) if !(bytes.is_power_of_two() && bytes >= sys::page_bytes()) => {
+            // struct folio: 2^order pages (include/linux/mm.h, folio_order()).
+            let page = schema::Bytes(sys::page_bytes());
+            return Err(format!(
+                "fill {fill} cannot be made: a folio is {page} or twice as large, any number of times"
+            ));
+        }
         _ => {}
     }
     if target.file_system.is_memory() {

@@ -514,6 +514,19 @@ fn residency_of(of: &Reading<Residency, Unlooked>) -> Result<&Residency, Unlooke
     }
 }
 
+/// Ranges of addresses, those that touch as one.
+fn united(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    ranges.sort_unstable();
+    let mut all: Vec<(u64, u64)> = Vec::new();
+    for (start, end) in ranges {
+        match all.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => all.push((start, end)),
+        }
+    }
+    all
+}
+
 impl Meanwhile<'_> {
     fn of_file(&self, key: &Key, now: &[&ProcessMapping], residency: &Reading<Residency, Unlooked>) -> FileMeanwhile {
         let more = |after: u64, before: u64| {
@@ -542,8 +555,9 @@ impl Meanwhile<'_> {
             let (start, end) = it.addresses.split_once('-')?;
             Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
         };
-        let now_at: BTreeMap<u64, u64> = now.iter().filter_map(|it| ends(it)).collect();
-        let is_there = |(start, end): (u64, u64)| now_at.get(&start).is_some_and(|it| *it >= end);
+        // Neighbours are one mapping again, or parts of one that an advice for a part has split.
+        let now_at = united(now.iter().filter_map(|it| ends(it)).collect());
+        let is_there = |(start, end): (u64, u64)| now_at.iter().any(|it| it.0 <= start && end <= it.1);
         let any_gone = before.iter().any(|it| !ends(it).is_some_and(is_there));
         let unmapped_more_bytes = match (&cached_more_bytes, &mapped_more_bytes) {
             _ if any_gone => Reading::unavailable(Unlooked::UnmappedMeanwhile),
@@ -671,6 +685,12 @@ fn faults_of(before: &[held::Thread], now: &[held::Thread]) -> Vec<ThreadFaults>
 mod tests {
     use super::*;
     use std::{io::Write, os::unix::fs::FileTypeExt, path::Path, process::Command};
+
+    #[test]
+    fn a_mapping_that_was_split_or_joined_with_its_neighbour_covers_what_it_did() {
+        assert_eq!(united(vec![(20, 30), (10, 20)]), [(10, 30)]);
+        assert_eq!(united(vec![(10, 20), (21, 30), (12, 15)]), [(10, 20), (21, 30)]);
+    }
 
     static NEVER: AtomicBool = AtomicBool::new(false);
 
