@@ -343,6 +343,14 @@ fn a_run_that_decided_nothing_says_why_and_what_to_try() {
         let other = if advised == "--budget" { "--rounds" } else { "--budget" };
         assert!(advice.contains(advised) && !advice.contains(other), "{end:?}: {advice}");
     }
+    // Rounds make passes no larger.
+    let mut few = run();
+    judge(&mut few, Verdict::Undecided);
+    few.record.rounds_ended = every.iter().map(|it| (*it, RoundsEnd::Precise)).collect();
+    let reason = Reason::FewBlocks { blocks: 8192, job_blocks: 76_800, writes: false };
+    few.findings.comparisons.iter_mut().for_each(|it| it.reason = Some(reason.clone()));
+    let text = squeezed(&overview(&few));
+    assert!(text.contains("--ops") && !text.contains("--rounds"), "{text}");
 
     // What is decided is not called undecided, although it names no fastest arm.
     assert!(squeezed(&overview(&undecided)).contains("Nothing decided:"));

@@ -8,7 +8,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Condition, State, Workload,
+    Condition, Durability, Layout, State, Workload,
     runtime::{COMMAND, MEANWHILE, MethodSpec, NATIVE, RuntimeSpec, Values},
     units::expected,
 };
@@ -142,6 +142,18 @@ impl Arm {
     /// which method wins depends on their number.
     pub fn shares_faults(&self, under: &Condition) -> bool {
         self.maps() && under.workload == Workload::Random && under.state == State::Cached
+    }
+
+    /// It stores to pages of the file through a mapping, and what a store costs depends on where they lie: in folios of 2 MiB one
+    /// fault serves all of them, and what a file's first 16 MiB are read into is smaller. What is synced waits for the device.
+    pub fn stores_in_place(&self, under: &Condition) -> bool {
+        let is_written = under.layout.is_none_or(|it| it == Layout::Written);
+        self.maps() && under.workload.has_layout() && is_written && under.durability != Durability::SyncEach
+    }
+
+    /// Which method wins depends on how much of the job a pass does: with more of it the mapping takes less for each block.
+    pub fn depends_on_size(&self, under: &Condition) -> bool {
+        self.shares_faults(under) || self.stores_in_place(under)
     }
 
     /// It reaches of a block through a mapping what it looks at, and no more.

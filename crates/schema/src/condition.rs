@@ -382,6 +382,14 @@ impl Condition {
         bytes / self.block_bytes.max(page_bytes).max(1)
     }
 
+    /// The blocks of a whole job within so many bytes: all of them in order, or as many at random as there are pages.
+    pub fn job_blocks(&self, bytes: u64, page_bytes: u64) -> u64 {
+        match self.workload.is_ascending() {
+            true => bytes.div_ceil(self.block_bytes.max(1)),
+            false => self.job_reads(bytes, page_bytes),
+        }
+    }
+
     /// Whether a pass reads from the file all that it covers: what overwrites or appends has nothing to read but the pages that
     /// it writes a part of, and of space that was only reserved nothing comes from the device.
     pub fn reads_what_it_covers(&self) -> bool {

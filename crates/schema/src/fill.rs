@@ -60,6 +60,15 @@ impl Fill {
         }
     }
 
+    /// Folios are of one size, wherever in the file they lie.
+    pub fn is_uniform(self, page_bytes: u64) -> bool {
+        match self {
+            Fill::Random | Fill::ReadAhead(_) => true,
+            Fill::Written(bytes) => bytes <= page_bytes,
+            Fill::Found | Fill::Sequential | Fill::Faults | Fill::HugePages => false,
+        }
+    }
+
     /// It needs a copy of the file, written in blocks of so many bytes.
     pub fn copied_by(self) -> Option<u64> {
         self.size().map(|(_, bytes)| bytes)

@@ -443,7 +443,13 @@ impl Comparison {
 
     /// The job decided otherwise than the rounds had.
     pub fn has_turned(&self) -> bool {
-        self.answer_of == AnswerOf::Job && self.confirmed.as_ref().is_some_and(|it| it.rounds_verdict.is_decided())
+        let is_otherwise = |it: &Confirmed| it.rounds_verdict.is_decided() && it.verdict != it.rounds_verdict;
+        self.answer_of == AnswerOf::Job && self.confirmed.as_ref().is_some_and(is_otherwise)
+    }
+
+    /// Rounds and job decided the same, each by its passes.
+    pub fn was_decided_twice(&self) -> bool {
+        self.answer_of.is_confirmed() && self.confirmed.as_ref().is_some_and(|it| it.verdict == it.rounds_verdict)
     }
 }
 
@@ -791,6 +797,10 @@ pub struct MapLine {
     pub compared_cells: Vec<usize>,
     /// How many times faster the winner is than the baseline; absent when the winner is the baseline.
     pub margin: Option<Estimate>,
+    /// Where the winner is the baseline: the arm that comes closest to it. The sentence, `explanation` and `answer_of` are of its
+    /// comparison.
+    #[serde(default)]
+    pub next_cell: Option<usize>,
     /// `faster`: the winner is faster than the baseline, or the baseline than an arm; `same`: no arm beats the baseline by
     /// the margin, and none was proved slower without one that ties or is not told apart.
     pub verdict: Verdict,

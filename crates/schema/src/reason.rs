@@ -103,10 +103,12 @@ pub enum Reason {
         window_bytes: u64,
         least: u64,
     },
-    /// Random reads of pages in memory fault less often through a mapping the more of them there are, and the whole job has more.
-    FewReads {
-        reads: u64,
-        job_reads: u64,
+    /// The more of the job a pass does, the less of it faults through a mapping, and the whole job has more blocks: random reads of
+    /// pages in memory, or stores.
+    FewBlocks {
+        blocks: u64,
+        job_blocks: u64,
+        writes: bool,
     },
     /// An arm got more than its I/O throttle allows, and the answer would be another one had both arms been held to it.
     ThrottleExceeded {

@@ -72,6 +72,7 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
         same_work_cells,
         compared_cells: compared.iter().map(|it| it.arm.id.cell).collect(),
         margin: answer.margin,
+        next_cell: answer.next.map(|it| it.cell),
         verdict: answer.verdict,
         answer_of,
         says,
@@ -143,6 +144,8 @@ struct MapAnswer {
     ties: Vec<Named>,
     not_told_apart: Vec<Named>,
     margin: Option<Estimate>,
+    /// Of a baseline that is the fastest.
+    next: Option<Named>,
     verdict: Verdict,
     says: LineAnswer,
     explanation: Option<Explanation>,
@@ -156,6 +159,7 @@ impl MapAnswer {
             ties: Vec::new(),
             not_told_apart: Vec::new(),
             margin: None,
+            next: None,
             verdict,
             says,
             explanation: None,
@@ -188,15 +192,26 @@ fn beats(run: &Run, one: &Compared, other: &Compared) -> bool {
     }
 }
 
-/// Where the job contradicts the rounds in one comparison, the rounds answer none of the others.
+/// Where the job contradicts the rounds in one comparison, the rounds answer none of the others, unless a job of their own fits
+/// them.
 fn counts(one: &Compared, all: &[&Compared]) -> bool {
-    let contradicts = |it: &Compared| {
-        // That there were few reads contradicts nothing.
-        let is_of_few = matches!(it.finding.reason, Some(Reason::FewReads { .. }));
-        let is_otherwise = matches!(it.finding.answer_of, AnswerOf::Job | AnswerOf::Neither);
-        it.finding.confirmed.is_some() && is_otherwise && !is_of_few
-    };
-    one.finding.answer_of.is_confirmed() || !all.iter().any(|it| contradicts(it))
+    one.finding.answer_of.is_confirmed() || fits_its_job(one) || !all.iter().any(|it| contradicts(it))
+}
+
+/// The job decides something else than the rounds, or leaves open what they decide.
+fn contradicts(compared: &Compared) -> bool {
+    match (compared.finding.answer_of, &compared.finding.confirmed) {
+        // By how much alone the job may say otherwise.
+        (AnswerOf::Job, Some(job)) => job.verdict != job.rounds_verdict,
+        // That it was a part of the job contradicts nothing.
+        (AnswerOf::Neither, Some(_)) => !matches!(compared.finding.reason, Some(Reason::FewBlocks { .. })),
+        _ => false,
+    }
+}
+
+/// It was measured at the size of the job, which decides nothing and fits the rounds.
+fn fits_its_job(compared: &Compared) -> bool {
+    compared.finding.answer_of == AnswerOf::RoundsUnconfirmed && compared.finding.confirmed.is_some()
 }
 
 /// Whether its figures are not of the rounds.
@@ -258,6 +273,7 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> MapAnswe
         ties: named(&ties),
         not_told_apart: named(&not_told_apart),
         margin: winner.finding.speedup,
+        next: None,
         verdict: Verdict::Faster,
         says,
         explanation: winner.finding.explanation.clone(),
@@ -265,13 +281,13 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> MapAnswe
     }
 }
 
-fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer {
+fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<'a, 'r>]) -> MapAnswer {
     let name = run.name(baseline.arm()).to_string();
     if compared.is_empty() && !baseline.passes.is_empty() {
         let says = LineAnswer::OneWork { baseline: name };
         return MapAnswer { winner: Some(Named::of(baseline)), ..MapAnswer::open(Verdict::Same, says) };
     }
-    let with = |verdict: Verdict| -> Vec<&Compared> {
+    let with = |verdict: Verdict| -> Vec<&'c Compared<'a, 'r>> {
         compared.iter().filter(|it| it.finding.verdict == verdict).copied().collect()
     };
     let (same, undecided, slower) = (with(Verdict::Same), with(Verdict::Undecided), with(Verdict::Slower));
@@ -280,16 +296,19 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
         return MapAnswer::open(Verdict::NotComparable, LineAnswer::NoneComparable { baseline: name, reason });
     }
     let confirmed = compared.iter().copied().find(|it| it.finding.answer_of.is_confirmed());
-    let doubted = compared.iter().copied().find(|it| it.finding.answer_of == AnswerOf::Neither);
-    if let (None, Some(doubted)) = (confirmed, doubted) {
+    let is_doubted = |it: &Compared| {
+        let by_job = matches!(it.finding.reason, Some(Reason::JobDoubts { .. }));
+        it.finding.answer_of == AnswerOf::Neither && (confirmed.is_none() || by_job)
+    };
+    if let Some(doubted) = compared.iter().copied().find(|it| is_doubted(it)) {
         let says = LineAnswer::Undecided { reason: doubted.finding.reason.clone() };
         return MapAnswer { answer_of: AnswerOf::Neither, ..MapAnswer::open(Verdict::Undecided, says) };
     }
     let has_place = |it: &&Compared| it.finding.speedup.is_some() && !is_behind(run, &it.finding);
-    let is_ahead = |it: &&&Compared| has_place(it) && !counts(it, compared);
+    let is_ahead = |it: &&&Compared| has_place(it) && it.finding.confirmed.is_none() && !counts(it, compared);
     let ahead: Vec<&Compared> = compared.iter().filter(is_ahead).copied().collect();
-    if let (Some(confirmed), false) = (confirmed, ahead.is_empty()) {
-        let (arm, speedup) = (run.name(confirmed.arm.arm()).to_string(), median(confirmed));
+    if let (Some(turned), false) = (compared.iter().copied().find(|it| contradicts(it)), ahead.is_empty()) {
+        let (arm, speedup) = (run.name(turned.arm.arm()).to_string(), median(turned));
         let says = LineAnswer::NotAtJob { arm, baseline: name, speedup, not_measured: names(run, &ahead) };
         return MapAnswer { answer_of: AnswerOf::Neither, ..MapAnswer::open(Verdict::Undecided, says) };
     }
@@ -323,8 +342,10 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
         };
     }
     // Of those that are behind, one of too few rounds may come closest.
+    let any_contradicts = compared.iter().any(|it| contradicts(it));
+    let closest = |of: &[&'c Compared<'a, 'r>]| closest(of, any_contradicts);
     let closest_behind = || match closest(&slower)? {
-        confirmed if confirmed.finding.answer_of.is_confirmed() => Some(confirmed),
+        of_job if any_contradicts => Some(of_job),
         it => best(&[&[it], &behind[..]].concat()),
     };
     let Some(next) = closest(&same).or_else(|| closest(&undecided)).or_else(closest_behind) else {
@@ -350,6 +371,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
         ties: named(&same),
         not_told_apart: named(&undecided),
         margin: None,
+        next: Some(Named::of(next.arm)),
         verdict,
         says,
         explanation: next.finding.explanation.clone(),
@@ -391,9 +413,10 @@ fn not_at_job(run: &Run, answer_of: AnswerOf, compared: &[&Compared]) -> Vec<Str
     }
 }
 
-/// What was measured at the size of the job, or else what comes closest by the rounds.
-fn closest<'c, 'a, 'r>(compared: &[&'c Compared<'a, 'r>]) -> Option<&'c Compared<'a, 'r>> {
-    compared.iter().copied().find(|it| it.finding.answer_of.is_confirmed()).or_else(|| best(compared))
+/// What comes closest: of those that were measured at the size of the job, where that contradicts the rounds.
+fn closest<'c, 'a, 'r>(compared: &[&'c Compared<'a, 'r>], contradicts: bool) -> Option<&'c Compared<'a, 'r>> {
+    let of_job = compared.iter().copied().filter(|it| contradicts && it.finding.answer_of.is_confirmed());
+    best(&of_job.collect::<Vec<_>>()).or_else(|| best(compared))
 }
 
 fn best<'c, 'a, 'r>(compared: &[&'c Compared<'a, 'r>]) -> Option<&'c Compared<'a, 'r>> {

@@ -1,7 +1,7 @@
 //! Answers at the size of the job: what was measured again there, and whether it says the same.
 
 use schema::{
-    Record, State, Workload,
+    Condition, Record, State, Workload,
     caution::Caution,
     condition::WINDOWS_LEAST,
     findings::{AnswerOf, Comparison, Confirmed, Estimate, Verdict},
@@ -50,7 +50,7 @@ pub(crate) fn confirm(run: &Run, arms: [&Cell; 2], finding: &mut Comparison, dep
     let is_on_a_side = rounds.1.is_decided() || rounds.0.is_some_and(|it| it.ci_high <= 1.0 + MARGIN);
     let is_contradicted = || rounds.0.is_some_and(|it| !fit(it, speedup, is_on_a_side));
     // Random reads share faults, and stores further into a file fault in larger folios.
-    let depends_on_size = arms.iter().any(|it| it.arm().shares_faults(it.own) || it.own.workload.writes());
+    let depends_on_size = arms.iter().any(|it| it.arm().depends_on_size(it.own));
     finding.answer_of = match verdict.is_decided() {
         true if verdict == rounds.1 && !(depends_on_size && rounds.0.is_some_and(|it| is_far(it, speedup))) => {
             AnswerOf::RoundsAndJob
@@ -169,42 +169,75 @@ pub(crate) fn leave_open_what_is_too_small(record: &Record, finding: &mut Compar
     let reason = cells.into_iter().find_map(|it| too_small(record, it, covered));
     // Neither does it bound anything where its interval is across the margin.
     if let Some(reason) = reason.filter(|_| finding.bounds().is_some()) {
-        finding.verdict = Verdict::Undecided;
-        finding.answer_of = AnswerOf::Neither;
-        finding.reason = Some(reason);
+        leave_open(finding, reason);
     }
 }
 
-/// Random reads of pages in memory fault less often through a mapping the more of them there are: one that loses, or is as fast, by
-/// fewer than the file has pages may win by all of them (after a random fill of 300 MiB it lost 3.6 times by 8,192 reads, and won
-/// 1.1 times by 76,800: so did independent programs). Where the planner chose so few and no larger job answered, nothing is decided.
-pub(crate) fn leave_open_what_few_reads_say(run: &Run, arms: [&Cell; 2], finding: &mut Comparison) {
-    let by_mapping = arms.map(|it| it.arm().shares_faults(it.own));
-    let mapping = match by_mapping {
-        [true, false] => arms[0],
-        [false, true] => arms[1],
-        _ => return,
-    };
-    let wins = if by_mapping[1] { Verdict::Faster } else { Verdict::Slower };
-    let is_planned = is_planned(run.record, mapping.entry);
+/// The ratio that is shown is that of the rounds, as the times are.
+fn leave_open(finding: &mut Comparison, reason: Reason) {
+    if finding.answer_of == AnswerOf::Job {
+        finding.speedup = finding.confirmed.as_ref().and_then(|it| it.rounds_speedup);
+        finding.warnings.retain(|it| !matches!(it, Caution::JobDecides { .. }));
+    }
+    finding.verdict = Verdict::Undecided;
+    finding.answer_of = AnswerOf::Neither;
+    finding.reason = Some(reason);
+}
+
+/// The more of the job a pass does, the less of it faults through a mapping: one that loses, or is as fast, by a part may win by all
+/// of it. After a random fill of 300 MiB it lost 3.6 times by 8,192 random reads, and won 1.1 times by 76,800; updates of the first 25 MiB
+/// of 200 were 1.4 times slower through a mapping, and those of all 4.4 times faster (so did independent programs). Where the planner
+/// chose the part and no larger job answered, nothing is decided; what a mapping wins by a part stays, and is not confirmed.
+pub(crate) fn leave_open_what_a_part_says(run: &Run, arms: [&Cell; 2], finding: &mut Comparison) {
     let answered = finding.confirmed.as_ref().filter(|_| finding.answer_of.is_confirmed());
-    let (reads, bytes) = answered.map_or((mapping.own.ops, mapping.own.range.bytes), |it| (it.ops, it.bytes));
-    let job_reads = mapping.own.job_reads(bytes, run.page_bytes());
-    let is_part = (reads as f64) < WHOLE * job_reads as f64;
-    // One that is populated has its cost once, however many reads there are.
-    let faults = mapping.count("minor_faults").map(|it| it / mapping.own.ops.max(1) as f64);
-    let fault = mapping.arm().fills_page_table() || faults.is_none_or(|it| it > FEW_FAULTS);
-    if is_planned && is_part && fault && finding.verdict != wins && finding.bounds().is_some() {
-        finding.verdict = Verdict::Undecided;
-        finding.answer_of = AnswerOf::Neither;
-        finding.reason = Some(Reason::FewReads { reads, job_reads });
+    let Some((reason, wins)) = of_a_part(run, arms, answered.map(|it| (it.ops, it.bytes))) else { return };
+    if finding.verdict != wins && finding.bounds().is_some() {
+        leave_open(finding, reason);
+    } else if finding.verdict == wins && finding.answer_of == AnswerOf::Rounds {
+        finding.answer_of = AnswerOf::RoundsUnconfirmed;
     }
 }
 
-/// As good as all reads of the job.
+/// Why passes of the rounds, or of a job of so many blocks in so many bytes, do not answer for all of the file; and what they may say
+/// nevertheless: that the arm that takes the less for each block the more there are is ahead already.
+fn of_a_part(run: &Run, arms: [&Cell; 2], job: Option<(u64, u64)>) -> Option<(Reason, Verdict)> {
+    let maps = |it: &Cell| it.arm().depends_on_size(it.own);
+    // One that is populated has its cost once, however many reads there are.
+    let has_cost_once = |it: &Cell| it.arm().shares_faults(it.own) && it.arm().fills_page_table();
+    let gains = match (arms.map(maps), arms.map(has_cost_once)) {
+        ([true, false], _) | ([true, true], [true, false]) => 0,
+        ([false, true], _) | ([true, true], [false, true]) => 1,
+        _ => return None,
+    };
+    let (mapping, page) = (arms[gains], run.page_bytes());
+    let reason = part_of_job(mapping.own, page, job);
+    let Reason::FewBlocks { blocks, job_blocks, writes } = reason else { return None };
+    let is_large = writes && blocks.saturating_mul(mapping.own.block_bytes) >= ENOUGH_BYTES;
+    let is_part = (blocks as f64) < WHOLE * job_blocks as f64 && !is_large;
+    // What a write takes depends on where in the file it is by calls, too: where folios are of 2 MiB it took twice as long.
+    let faults = mapping.count("minor_faults").map(|it| it / mapping.own.ops.max(1) as f64);
+    let fault = match writes {
+        true => !mapping.own.fill().is_some_and(|it| it.is_uniform(page)),
+        false => has_cost_once(mapping) || faults.is_none_or(|it| it > FEW_FAULTS),
+    };
+    let wins = [Verdict::Slower, Verdict::Faster][gains];
+    (is_planned(run.record, mapping.entry) && is_part && fault).then_some((reason, wins))
+}
+
+/// What a pass does of its job, or larger passes do, of so many blocks in so many bytes.
+pub(crate) fn part_of_job(does: &Condition, page_bytes: u64, job: Option<(u64, u64)>) -> Reason {
+    let writes = does.workload.writes();
+    let (blocks, bytes) = job.unwrap_or((does.ops, does.range.bytes));
+    let within = if writes { does.file_bytes } else { bytes };
+    Reason::FewBlocks { blocks, job_blocks: does.job_blocks(within, page_bytes), writes }
+}
+
+/// As good as all blocks of the job.
 const WHOLE: f64 = 0.75;
 /// Of the reads of a pass, where more of them change little: a fault takes one or two microseconds, a read call about one.
 const FEW_FAULTS: f64 = 0.02;
+/// Of stores in order, with which the small folios at the start of a file count for little.
+const ENOUGH_BYTES: u64 = 1 << 30;
 
 /// Whether the planner chose how large the passes of a cell are.
 fn is_planned(record: &Record, cell: &record::Cell) -> bool {

@@ -82,7 +82,7 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
     confirm::confirm(run, [baseline, arm], &mut finding, depends_on_fork);
     throttle::leave_open_what_came_free(run, [baseline, arm], &mut finding);
     confirm::leave_open_what_is_too_small(run.record, &mut finding);
-    confirm::leave_open_what_few_reads_say(run, [baseline, arm], &mut finding);
+    confirm::leave_open_what_a_part_says(run, [baseline, arm], &mut finding);
     // The controls are what noise is known by.
     if !arm.entry.control {
         noise::leave_open_what_is_noise(run, &mut finding);

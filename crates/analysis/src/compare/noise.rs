@@ -2,7 +2,7 @@
 
 use schema::{
     Beside, Condition, Durability, State,
-    findings::{AnswerOf, Comparison, Estimate, NoiseFloor, StateNoise, Verdict},
+    findings::{Comparison, Estimate, NoiseFloor, StateNoise, Verdict},
     reason::{Noisy, Reason},
 };
 
@@ -89,7 +89,7 @@ pub(crate) fn is_within(run: &Run, ratio: bool, estimate: Estimate, conditions: 
 
 /// What an answer must lie beyond: what is known of passes like those of its baseline.
 pub(crate) fn width(run: &Run, finding: &Comparison) -> Option<f64> {
-    width_under(run, of_baseline(run, finding)).filter(|_| finding.answer_of != AnswerOf::RoundsAndJob)
+    width_under(run, of_baseline(run, finding)).filter(|_| !finding.was_decided_twice())
 }
 
 /// What the baseline of a comparison does, and its control with it.

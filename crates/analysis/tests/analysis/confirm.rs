@@ -586,7 +586,7 @@ fn a_mapping_that_loses_by_fewer_random_reads_than_the_job_has_is_not_decided_un
     let says = |lab: &Lab| {
         let found = lab.analyze();
         let first = &found.comparisons[0];
-        let few = first.reason.as_ref().map(|it| matches!(it, Reason::FewReads { .. }));
+        let few = first.reason.as_ref().map(|it| matches!(it, Reason::FewBlocks { .. }));
         (first.verdict, few.unwrap_or_default())
     };
     let pages = 16_384;
@@ -605,6 +605,71 @@ fn a_mapping_that_loses_by_fewer_random_reads_than_the_job_has_is_not_decided_un
     assert_eq!(says(&asked_again), (Verdict::Slower, false), "the job answered");
     asked_again.record.confirmations[0].ops = 4000;
     assert_eq!(says(&asked_again), (Verdict::Undecided, true), "by a quarter of it");
+    // What is left open has the ratio of its rounds, as its times are.
+    let open = asked_again.analyze().comparisons.remove(0);
+    assert!((open.speedup.unwrap().median - 1.0 / 3.0).abs() < 0.01, "{:?}", open.speedup);
+    assert!(!open.warnings.iter().any(|it| matches!(it, Caution::JobDecides { .. })), "{:?}", open.warnings);
+}
+
+#[test]
+fn stores_to_a_part_of_a_file_decide_no_more_than_that_the_mapping_is_ahead() {
+    let of = |workload: &str, more: &str, blocks: u64, mmap_ns: f64| {
+        let state = if more.contains("fill") { "cached" } else { "cold" };
+        let text = format!(
+            "title = \"t\"\n[[compare]]\nworkload = \"{workload}\"\nblock = \"4 KiB\"\nstate = \"{state}\"\n\
+             arms = [\"pwrite\", \"mmap\"]\n{more}"
+        );
+        let mut lab = Lab::of_experiment(&text);
+        let under = &mut lab.record.conditions[0];
+        (under.file_bytes, under.ops) = (200 * MIB, blocks);
+        under.range.bytes = blocks * 4096;
+        (under.durability, under.layout) =
+            (lab.record.experiment.comparisons[0].durability[0], Some(lab.record.experiment.comparisons[0].layout[0]));
+        under.fill = lab.record.experiment.comparisons[0].fill.first().copied();
+        lab.measure(0, 10, 1000.0, |_, _| {});
+        lab.measure(1, 10, mmap_ns, |_, _| {});
+        let found = lab.analyze().comparisons.remove(0);
+        let is_of_part = matches!(found.reason, Some(Reason::FewBlocks { job_blocks: 51_200, writes: true, .. }));
+        (found.verdict, found.answer_of, is_of_part)
+    };
+    let (undecided, slower) =
+        ((Verdict::Undecided, AnswerOf::Neither, true), (Verdict::Slower, AnswerOf::Rounds, false));
+    for workload in ["overwrite", "overwrite-random", "update"] {
+        assert_eq!(of(workload, "", 4096, 1420.0), undecided, "{workload}");
+        assert_eq!(of(workload, "", 4096, 1000.0), undecided, "{workload}");
+        assert_eq!(of(workload, "", 4096, 500.0), (Verdict::Faster, AnswerOf::RoundsUnconfirmed, false), "{workload}");
+        assert_eq!(of(workload, "", 51_200, 1420.0), slower, "{workload}");
+    }
+    assert_eq!(of("update", "ops = 4096\n", 4096, 1420.0), slower, "so many were asked for");
+    assert_eq!(of("update", "durability = \"sync-each\"\n", 4096, 1420.0), slower, "each waits for the device");
+    assert_eq!(of("append", "", 4096, 1420.0), slower, "each page is new");
+    assert_eq!(of("update", "fill = \"written=4KiB\"\n", 4096, 1420.0), slower, "folios are as large everywhere");
+    assert_eq!(of("update", "fill = \"sequential\"\n", 4096, 1420.0), undecided);
+    assert_eq!(of("overwrite", "layout = \"sparse\"\n", 4096, 1420.0), slower, "each page is new");
+}
+
+#[test]
+fn few_random_reads_do_not_decide_between_a_mapping_and_one_that_is_populated() {
+    let says = |arms: [&str; 2], ns: f64, faults: f64| {
+        let text = format!(
+            "title = \"t\"\n[[compare]]\nworkload = \"random\"\nblock = \"4 KiB\"\nstate = \"cached\"\narms = {arms:?}\n"
+        );
+        let mut lab = Lab::of_experiment(&text);
+        lab.record.conditions[0].ops = 1000;
+        lab.measure(0, 10, 1000.0, |_, pass| {
+            pass.readings.insert("minor_faults".into(), schema::Reading::Value(faults));
+        });
+        lab.measure(1, 10, ns, |_, pass| {
+            pass.readings.insert("minor_faults".into(), schema::Reading::Value(faults));
+        });
+        lab.analyze().comparisons.remove(0).verdict
+    };
+    const POPULATED: &str = "mmap+populate-read";
+    assert_eq!(says(["mmap", POPULATED], 3000.0, 500.0), Verdict::Undecided);
+    assert_eq!(says(["mmap", POPULATED], 500.0, 500.0), Verdict::Faster, "the more reads, the more it gains");
+    assert_eq!(says([POPULATED, "mmap"], 500.0, 500.0), Verdict::Undecided);
+    assert_eq!(says([POPULATED, "mmap"], 3000.0, 500.0), Verdict::Slower);
+    assert_eq!(says(["mmap", "mmap+random"], 3000.0, 500.0), Verdict::Slower, "both fault");
 }
 
 /// Random reads in memory by several arms, over a small part of the job; the third and the fourth were asked again there, and were so
@@ -636,6 +701,59 @@ fn of_two_arms_that_the_job_answers_the_faster_one_there_is_named() {
 fn that_a_mapping_made_few_reads_takes_nothing_from_the_arm_that_wins_by_the_rounds() {
     let line = asked_again([1000.0, 500.0, 3000.0, 3000.0], [0.5, 0.5], 4000).analyze().map.remove(0);
     assert_eq!((line.winner.as_deref(), line.verdict), (Some("native/uring"), Verdict::Faster));
+}
+
+#[test]
+fn the_runner_up_of_a_baseline_is_what_comes_closest_whichever_was_asked_again() {
+    let uring = |line: &schema::findings::MapLine, times: f64| {
+        let LineAnswer::BaselineWins { next, times: by, of_job: false, .. } = &line.says.answer else {
+            panic!("{line:?}")
+        };
+        assert_eq!((next.as_str(), line.next_cell), ("uring", Some(1)));
+        assert!((by - times).abs() < 0.01, "{by}");
+    };
+    uring(&asked_again([1000.0, 1100.0, 3000.0, 3000.0], [0.32, 0.32], 16_384).analyze().map[0], 1.1);
+    // A loss of another size is no answer that turned.
+    uring(&asked_again([1000.0, 1100.0, 3000.0, 3000.0], [0.5, 0.32], 16_384).analyze().map[0], 1.1);
+    // Of two that were asked again the one that comes closer there.
+    let line = asked_again([1000.0, 3000.0, 1700.0, 1100.0], [0.45, 0.6], 16_384).analyze().map.remove(0);
+    assert_eq!((line.next_cell, line.answer_of), (Some(3), AnswerOf::Job), "{line:?}");
+}
+
+#[test]
+fn that_a_mapping_loses_by_less_at_the_size_of_the_job_takes_nothing_from_the_arm_that_wins() {
+    let line = asked_again([1000.0, 500.0, 3000.0, 3000.0], [0.5, 0.5], 16_384).analyze().map.remove(0);
+    assert_eq!((line.winner.as_deref(), line.verdict), (Some("native/uring"), Verdict::Faster), "{:?}", line.says);
+}
+
+#[test]
+fn what_rounds_and_job_both_decide_is_no_noise_although_they_differ_in_size() {
+    let of = |times: f64| {
+        let mut lab = asked_again([1000.0, 1000.0, 500.0, 900.0], [times, 1.0], 16_384);
+        let control = lab.control(0, "pread");
+        lab.measure(control, 10, 1300.0, |_, _| {});
+        let found = lab.analyze();
+        let mapping = found.comparisons.iter().find(|it| it.arm == "native/mmap").unwrap();
+        (mapping.answer_of, mapping.verdict)
+    };
+    assert_eq!(of(1.2), (AnswerOf::Job, Verdict::Faster));
+    assert_eq!(of(0.85), (AnswerOf::Job, Verdict::Undecided), "decided once");
+}
+
+#[test]
+fn no_arm_that_was_measured_at_the_size_of_the_job_is_said_not_to_have_been() {
+    let mut lab = asked_again([1000.0, 3000.0, 800.0, 2000.0], [0.4, 1.0], 16_384);
+    // Pairs that decide nothing, and do not fit the rounds.
+    lab.record.confirmations[1].pairs = [0.9, 1.1, 0.95, 1.2, 1.0].map(|it| [1e9 * it, 1e9]).to_vec();
+    let line = lab.analyze().map.remove(0);
+    let LineAnswer::Undecided { reason: Some(reason) } = &line.says.answer else { panic!("{:?}", line.says) };
+    assert!(matches!(reason, Reason::JobDoubts { .. }), "{reason:?}");
+    // Pairs that decide nothing, and fit them: of the others that were not measured there it is open.
+    let mut lab = asked_again([1000.0, 900.0, 800.0, 1100.0], [0.4, 1.0], 16_384);
+    lab.record.confirmations[1].pairs = [0.88, 0.9, 0.93, 0.97, 0.91].map(|it| [1e9 * it, 1e9]).to_vec();
+    let line = lab.analyze().map.remove(0);
+    let LineAnswer::NotAtJob { not_measured, .. } = &line.says.answer else { panic!("{:?}", line.says) };
+    assert_eq!(not_measured, &["uring"]);
 }
 
 #[test]

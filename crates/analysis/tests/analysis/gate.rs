@@ -378,6 +378,33 @@ fn cold_scan(id: &str, bytes: u64, [read, mmap]: [f64; 2]) -> Record {
 }
 
 #[test]
+fn random_reads_in_memory_through_a_mapping_are_held_against_as_many_alone() {
+    let run = |id: &str, reads: u64, mmap: f64, state: State| {
+        let mut record = cold_scan(id, 1 << 30, [100.0, mmap]);
+        let under = &mut record.conditions[0];
+        (under.workload, under.state, under.block_bytes, under.ops) = (schema::Workload::Random, state, 4096, reads);
+        record
+    };
+    let judged = |reads: [u64; 2], state: State| {
+        let [first, second] = [run("first", reads[0], 100.0, state), run("second", reads[1], 300.0, state)];
+        let gate = gate("mmap slower 10%", &first, &[&second]).unwrap();
+        let is_too_small = |it: &schema::gate::NotJudged| {
+            matches!(
+                it.cause,
+                NotJudgedCause::TooSmall {
+                    reason: Reason::FewBlocks { blocks: 8192, job_blocks: 262_144, writes: false }
+                }
+            )
+        };
+        (gate.checked, gate.is_breached(), gate.not_judged.iter().any(is_too_small))
+    };
+    assert_eq!(judged([76_800, 8192], State::Cached), (0, false, true));
+    assert_eq!(judged([8192, 76_800], State::Cached), (0, false, true));
+    assert_eq!(judged([8192, 9000], State::Cached), (1, true, false), "nearly as many");
+    assert_eq!(judged([8192, 76_800], State::Mapped), (1, true, false), "none faults");
+}
+
+#[test]
 fn a_cold_scan_of_few_read_ahead_windows_is_not_held_against_one_of_the_whole_file() {
     let run = |id: &str, bytes: u64, mmap: f64| cold_scan(id, bytes, [100.0, mmap]);
     let (small, whole) = (run("small", 16 << 20, 50.0), run("whole", 1 << 30, 110.0));
@@ -433,7 +460,8 @@ fn what_a_throttle_let_through_free_is_neither_judged_nor_a_breach() {
 fn a_gate_says_of_how_many_cells_the_passes_are_of_other_sizes() {
     let of = |ops: u64| {
         let mut lab = run("it", 2000.0);
-        lab.record.conditions[1].ops = ops;
+        // In memory, where a mapping takes as long for each block whatever their number.
+        (lab.record.conditions[1].ops, lab.record.conditions[1].state) = (ops, State::Mapped);
         lab.record
     };
     let sizes = |first: &Record, second: &Record| {

@@ -44,10 +44,10 @@ impl Bench<'_> {
     pub(super) fn confirm(&mut self, slot: &Slot, until: Instant, given: &[Given], hooks: &mut Hooks) {
         let open: Vec<usize> = slot.conditions.iter().copied().filter(|&it| given[it] == Given::Nothing).collect();
         let mut headlines = (hooks.headlines)(&self.record, &open);
-        // First the conditions of which the answer depends on the number of reads.
+        // First the conditions of which the answer depends on how much of the job there is.
         let first: BTreeSet<usize> = headlines
             .iter()
-            .filter(|it| self.share_faults(**it))
+            .filter(|it| self.depends_on_size(**it))
             .map(|it| self.record.cells[it[0]].condition)
             .collect();
         headlines.sort_by_key(|it| !first.contains(&self.record.cells[it[0]].condition));
@@ -57,7 +57,7 @@ impl Bench<'_> {
             let left = until.saturating_duration_since(Instant::now()).saturating_sub(planned);
             let part = left / (headlines.len() - index) as u32;
             let most = (part * PARTS_OF_MAPPINGS).min(left / 2).max(part);
-            wanted.extend(self.job_of(cells, if self.share_faults(cells) { most } else { part }));
+            wanted.extend(self.job_of(cells, if self.depends_on_size(cells) { most } else { part }));
         }
         // All pairs of one answer before the next is begun: fewer decide nothing.
         for (confirmation, pair_time) in wanted {
@@ -80,9 +80,9 @@ impl Bench<'_> {
         }
     }
 
-    /// Whether the answer of two arms depends on the number of reads.
-    fn share_faults(&self, cells: [usize; 2]) -> bool {
-        cells.iter().any(|&it| self.record.cells[it].arm.shares_faults(&self.condition_of(it)))
+    /// Whether the answer of two arms depends on how much of the job there is: a part of it asks another question.
+    fn depends_on_size(&self, cells: [usize; 2]) -> bool {
+        cells.iter().any(|&it| self.record.cells[it].arm.depends_on_size(&self.condition_of(it)))
     }
 
     /// The largest job of an answer whose pairs fit into the time, and what a pair takes.
@@ -107,14 +107,16 @@ impl Bench<'_> {
             true => whole,
             false => measured.range,
         };
-        let mut ops = match measured.workload.is_ascending() {
-            true => window.bytes.div_ceil(measured.block_bytes),
-            false => measured.job_reads(window.bytes, sys::page_bytes()),
-        };
-        let depends_on_size = self.share_faults([baseline, arm]) || measured.workload.writes();
+        let mut ops = measured.job_blocks(window.bytes, sys::page_bytes());
+        let job_ops = ops;
+        let depends_on_size = self.depends_on_size([baseline, arm]);
         let larger = if depends_on_size { LARGER_OF_MAPPINGS } else { LARGER };
         loop {
             if (ops as f64) < measured.ops as f64 * larger {
+                return None;
+            }
+            let is_whole = ops == job_ops;
+            if depends_on_size && !is_whole {
                 return None;
             }
             let twice = if measured.state.is_held() { 2.0 } else { 1.0 };

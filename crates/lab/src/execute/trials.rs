@@ -137,7 +137,7 @@ impl Bench<'_> {
         let (spent_ns, brought_bytes) = if populates { (work_ns, 0.0) } else { (cpu_ns, device.unwrap_or(0.0)) };
         // Some of the faults are not of the mapping; that makes it seem slower in long passes, and not faster.
         let faults = pass.done.usage.minor_faults as f64;
-        let maps_in_memory = counts_faults(&arm, &whole) && !populates && faults > 0.0;
+        let maps_in_memory = counts_faults(&arm, &whole) && (populates || faults > 0.0);
         let units = || {
             let touches = ops as f64 * whole.block_bytes.div_ceil(sys::page_bytes()) as f64;
             sizing::fault_units(touches, faults, whole.range.bytes.div_ceil(sys::page_bytes()))
@@ -159,8 +159,8 @@ impl Bench<'_> {
                 false => sizing::found_ns(whole.block_bytes, ops, spent_ns, brought_bytes),
             },
             whole_range_ns: match (populates, device) {
-                _ if maps_in_memory => elapsed_ns * units() / faults,
                 (true, _) => elapsed_ns - work_ns,
+                _ if maps_in_memory => elapsed_ns * units() / faults,
                 (false, Some(device)) => elapsed_ns * whole.range.bytes as f64 / device,
                 (false, None) => f64::INFINITY,
             },

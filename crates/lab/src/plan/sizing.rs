@@ -56,7 +56,8 @@ pub struct Trial {
     pub whole_range_ns: f64,
     /// More than a read takes of pages that are there, what looks at its bytes included.
     pub found_ns: f64,
-    /// Random reads through a mapping of pages in memory: the more a pass makes, the fewer of them fault.
+    /// Random reads through a mapping of pages in memory: the more a pass makes, the fewer of them fault, or the less of what
+    /// populating takes falls to each.
     pub maps_in_memory: bool,
 }
 
@@ -229,10 +230,11 @@ pub fn size(
     let most = with_rounds(or_asked(ROUNDS_OF_CLAIMS));
     // What a store costs depends on where in the file it lies: its first folios are smaller than the others.
     let stores = condition.workload.writes() && condition.durability != Durability::SyncEach;
-    let is_to_be_whole = condition.workload.is_ascending() && (whole || stores);
+    let is_to_be_whole = stores || whole && condition.workload.is_ascending();
+    let job = (condition.job_blocks(condition.range.bytes, sys::page_bytes()).min(cap)) as f64;
     let of_job = match () {
-        () if maps_in_memory => most.min(condition.job_reads(condition.range.bytes, sys::page_bytes()) as f64),
-        () if is_to_be_whole && most >= cap as f64 => cap as f64,
+        () if maps_in_memory => most.min(job),
+        () if is_to_be_whole && most >= job => job,
         () => 0.0,
     };
     let wanted = with_rounds(or_asked(ROUNDS_WANTED)).max(claimed).max(of_job);
@@ -610,6 +612,12 @@ mod tests {
         let less = sized(5.0 * whole_ns);
         assert!((8192..job).contains(&less.ops) && 8.0 * less.round_ns <= 5.01 * whole_ns, "{less:?}");
         assert!(sized(20.0 * whole_ns).ops > job);
+        // Populating takes what it takes once, however few reads follow.
+        let populated =
+            Trial { found_ns: hit_ns(&condition), whole_range_ns: 30e6, ops: 64, worth_ops: 64.0, ..both[1].clone() };
+        let beside = [both[0].clone(), populated];
+        let whole_ns: f64 = beside.iter().map(|it| it.pass_time(job).as_nanos() as f64).sum();
+        assert_eq!(size(&condition, &beside, 10.0 * whole_ns, &[0], WINDOW, None).ops, job);
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl<'a> MeasuredAgain<'a> {
             again.with_ratio.push((it, job));
             let count = match it.answer_of {
                 // What was decided may be no more than noise, or come free of an I/O throttle; then it is open.
-                AnswerOf::RoundsAndJob if it.verdict.is_decided() => &mut again.held,
+                _ if it.was_decided_twice() && it.verdict.is_decided() => &mut again.held,
                 AnswerOf::Job if it.verdict.is_decided() => &mut again.replaced,
                 AnswerOf::RoundsAndJob | AnswerOf::Job | AnswerOf::Neither => &mut again.open,
                 AnswerOf::RoundsUnconfirmed if job.verdict.is_decided() => &mut again.left_aside,

@@ -144,22 +144,11 @@ pub(crate) fn margin(line: &MapLine, record: &Record, findings: &Findings) -> (O
     }
 }
 
-/// The margin of a baseline that is fastest itself: over the best of the other arms.
+/// The margin of a baseline that is fastest itself: over the arm that comes closest.
 fn ahead_of(line: &MapLine, findings: &Findings) -> (Option<Estimate>, Option<String>) {
-    let best = findings
-        .comparisons
-        .iter()
-        .filter(|other| line.is_made_of(other))
-        // A winner is measured against those it beat, also of those with too few rounds: others would leave it open; without one,
-        // the closest is what matters.
-        .filter(|other| {
-            line.verdict != Verdict::Faster || other.verdict == Verdict::Slower || other.has_too_few_rounds()
-        })
-        // Where the job decides, the rounds of other arms do not.
-        .filter(|other| line.answer_of != AnswerOf::Job || other.answer_of == AnswerOf::Job)
-        .filter_map(|other| Some((other.speedup?, &other.arm)))
-        .max_by(|a, b| a.0.median.total_cmp(&b.0.median));
-    match best {
+    let mut of_line = findings.comparisons.iter().filter(|it| line.is_made_of(it));
+    let next = of_line.find(|it| line.next_cell == Some(it.id.cell));
+    match next.and_then(|it| Some((it.speedup?, &it.arm))) {
         Some((speedup, arm)) => (Some(speedup.inverse()), Some(arm.clone())),
         None => (None, None),
     }

@@ -90,8 +90,20 @@ pub(crate) fn interrupted(record: &Record) -> Option<String> {
 /// What would bring more rounds to comparisons, by what ended them; the conditions are named where they are not all.
 fn more_rounds(record: &Record, of: &[&Comparison]) -> Vec<String> {
     let mut by_end: BTreeMap<Option<RoundsEnd>, BTreeSet<usize>> = BTreeMap::new();
-    // What an I/O throttle lets through free is no less of it in more rounds.
-    let of = of.iter().filter(|it| !matches!(it.reason, Some(Reason::ThrottleExceeded { .. })));
+    // What an I/O throttle lets through free is no less of it in more rounds, and passes that are too small are no larger.
+    let helps = |it: &Option<Reason>| {
+        let is_of_passes = |it: &Reason| {
+            matches!(
+                it,
+                Reason::ThrottleExceeded { .. }
+                    | Reason::FewBlocks { .. }
+                    | Reason::FewWindows { .. }
+                    | Reason::JobDoubts { .. }
+            )
+        };
+        !it.as_ref().is_some_and(is_of_passes)
+    };
+    let of = of.iter().filter(|it| helps(&it.reason));
     for it in of {
         let condition = it.id.condition.condition_index;
         by_end.entry(record.rounds_ended.get(&condition).copied()).or_default().insert(condition);

@@ -56,7 +56,7 @@ fn answer(answer: &LineAnswer) -> String {
         LineAnswer::BaselineWins { baseline, next, times: by, of_job, several } => {
             let (by, job) = (times(*by), at_job(*of_job));
             match several {
-                // Of that size only one arm is known.
+                // Of that size few arms are known.
                 true if !of_job => {
                     format!("no arm is faster than {baseline}; {baseline} is {by} faster than {next}, the runner-up")
                 }

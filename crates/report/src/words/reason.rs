@@ -103,11 +103,17 @@ pub fn reason(of: &Reason) -> String {
             amount(*covered_bytes),
             amount(*window_bytes)
         ),
-        Reason::FewReads { reads, job_reads } => format!(
+        Reason::FewBlocks { blocks, job_blocks, writes: false } => format!(
             "a pass made {} random reads, and a whole job makes {}: the more there are, the less each of them takes through a mapping \
              (try a larger --budget, or name their number with --ops)",
-            thousands(*reads),
-            thousands(*job_reads)
+            thousands(*blocks),
+            thousands(*job_blocks)
+        ),
+        Reason::FewBlocks { blocks, job_blocks, writes: true } => format!(
+            "a pass wrote {} blocks, and the whole file has {}: further into a file its folios are larger, and stores through a \
+             mapping take less (try a larger --budget, or name their number with --ops)",
+            thousands(*blocks),
+            thousands(*job_blocks)
         ),
         Reason::ThrottleExceeded { arm, limit, allowed_per_s, per_s } => format!(
             "the I/O throttle allows {}, and {arm} got {}: some comes free when a pass begins, and without it the answer \

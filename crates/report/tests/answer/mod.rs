@@ -192,7 +192,10 @@ fn of_an_answer_of_the_job_no_arm_is_called_slower_that_was_not_measured_at_that
         it.answer_of = if it.arm == "native/mmap" { AnswerOf::Rounds } else { AnswerOf::Job };
     }
     let text = first_screen(&run);
-    assert!(text.contains("† at the size of the job; where read wins there, over the arm that was measured"), "{text}");
+    assert!(
+        text.contains("† at the size of the job; where read wins there, over the closest arm that was measured"),
+        "{text}"
+    );
     assert!(!text.contains(", the runner-up"), "{text}");
     let text = squeezed(&report::markdown(&run.record, &run.findings));
     assert!(text.contains("at the size of the job, where mmap was not measured"), "{text}");
@@ -226,6 +229,7 @@ fn of_one_work(verdict: Verdict, [kept, copy]: [(f64, Verdict); 2]) -> Run {
     let line = run.findings.map.iter_mut().find(|it| it.id.condition_index == at).unwrap();
     (line.winner, line.winner_cell) = (Some("native/pread".into()), Some(baseline));
     (line.verdict, line.margin, line.compared_cells) = (verdict, None, vec![first]);
+    line.next_cell = Some(first);
     (line.ties, line.tie_cells) = (vec![], vec![]);
     run
 }
@@ -742,7 +746,7 @@ fn what_was_measured_again_is_counted_by_what_came_of_it() {
     let again = run.findings.comparisons.iter_mut().filter(|it| it.speedup.is_some()).take(2);
     // What the job decided is within the noise of the state.
     for (it, verdict) in again.zip([Verdict::Slower, Verdict::Undecided]) {
-        it.confirmed = Some(confirmed(it));
+        it.confirmed = Some(Confirmed { rounds_verdict: Verdict::Undecided, ..confirmed(it) });
         (it.answer_of, it.verdict) = (AnswerOf::Job, verdict);
     }
     let text = squeezed(&report::markdown(&run.record, &run.findings));

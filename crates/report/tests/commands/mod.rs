@@ -114,6 +114,8 @@ fn commands(lines: [&str; 2], names: [Option<&str>; 2]) -> Run {
             condition: condition.clone(),
             winner: (!cold).then(|| arms[0].name.clone()),
             winner_cell: (!cold).then_some(first),
+            next_cell: (!cold).then_some(second),
+            compared_cells: vec![second],
             margin: None,
             verdict: if cold { Verdict::Undecided } else { Verdict::Faster },
             says: line_says(if cold { LineAnswer::Undecided { reason: None } } else { wins("A", "B", 1.6) }),

@@ -199,7 +199,7 @@ impl Run {
         };
         let is_compared = |it: &Cell| it.condition == index && !it.baseline && !it.control;
         let cells = self.record.cells.iter().enumerate().filter(|(_, it)| is_compared(it));
-        let compared_cells = cells.map(|(at, _)| at).collect();
+        let compared_cells: Vec<usize> = cells.map(|(at, _)| at).collect();
         self.findings.map.push(MapLine {
             id: self.record.condition_id(index),
             winner_cell: winner.map(cell_of),
@@ -211,6 +211,7 @@ impl Run {
             not_told_apart_cells: Vec::new(),
             same_work: Vec::new(),
             same_work_cells: Vec::new(),
+            next_cell: None,
             compared_cells,
             margin,
             verdict,
@@ -358,6 +359,12 @@ pub(crate) fn run() -> Run {
         wins("mmap", "pread", 27.8),
         Some(counted(["pread", "mmap"], [calls(16_777_216.0), calls(0.0)])),
     );
+    for line in run.findings.map.iter_mut().filter(|it| it.winner.is_some()) {
+        let of_line = run.findings.comparisons.iter().filter(|it| line.is_made_of(it));
+        let slower = of_line.filter(|it| line.verdict != Verdict::Faster || it.verdict == Verdict::Slower);
+        let with_ratio = slower.filter_map(|it| Some((it.id.cell, it.speedup?.median)));
+        line.next_cell = with_ratio.max_by(|a, b| a.1.total_cmp(&b.1)).map(|it| it.0);
+    }
     run
 }
 

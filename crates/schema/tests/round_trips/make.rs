@@ -439,7 +439,7 @@ makes! {
         Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict, rounds_came_free }
         MapLine {
             id, condition, winner, winner_cell, ties, tie_cells, not_told_apart, not_told_apart_cells, same_work,
-            same_work_cells, compared_cells, margin, verdict, answer_of, says, explanation,
+            same_work_cells, compared_cells, margin, next_cell, verdict, answer_of, says, explanation,
         }
         schema::answer::Answer { choices, causes }
         schema::answer::Choice { arms, losses, known, conditions, measured }
@@ -655,7 +655,7 @@ makes! {
             OtherWork { share },
             JobOfOneCondition { label },
             FewWindows { covered_bytes, window_bytes, least },
-            FewReads { reads, job_reads },
+            FewBlocks { blocks, job_blocks, writes },
             ThrottleExceeded { arm, limit, allowed_per_s, per_s },
             OtherSizes { first, second },
             OtherBaselines { first, second },

@@ -77,12 +77,12 @@ impl Answer {
         joined(&names, "or")
     }
 
-    /// What the mark of the job means. Where a baseline wins there, one arm beside it was measured at that size.
+    /// What the mark of the job means. Where a baseline wins there, few arms beside it were measured at that size.
     fn of_job(&self) -> String {
         let ahead = self.named(|it, arm, baseline| (baseline.is_none() && it.of_job && !it.marked).then_some(arm));
         let over = match ahead.is_empty() {
             true => String::new(),
-            false => format!("; where {ahead} wins there, over the arm that was measured"),
+            false => format!("; where {ahead} wins there, over the closest arm that was measured"),
         };
         format!("† at the size of the job{over}")
     }
@@ -90,7 +90,7 @@ impl Answer {
     /// What the numbers of marked fields are over.
     fn marked(&self) -> Option<String> {
         let fields = || self.starts.iter().flat_map(|it| it.fields.iter().flatten()).filter(|it| it.marked);
-        let job = "over the arm that was measured at that size";
+        let job = "over the closest arm that was measured at that size";
         match (fields().any(|it| !it.of_job), fields().any(|it| it.of_job)) {
             (false, false) => None,
             (true, false) => Some("‡ over the runner-up".into()),
