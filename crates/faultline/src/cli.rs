@@ -90,7 +90,7 @@ pub struct RunArgs {
     /// A built-in experiment (see `faultline list experiments`) or a TOML file
     #[arg(short, long, default_value = "survey", value_name = "NAME|FILE")]
     pub experiment: String,
-    #[arg(long, value_delimiter = ',', value_name = "STATE,…", help = one_of("Measure only these states, with the usual fill or with those of --fill", State::ALL), value_parser = states(), hide_possible_values = true)]
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…", help = one_of("Measure only these states (as-found: with --trace and a folder), with the usual fill or with those of --fill", State::ALL), value_parser = states(), hide_possible_values = true)]
     pub state: Vec<State>,
     #[arg(long, value_delimiter = ',', value_name = "FILL,…", help = fills(), value_parser = filled(), hide_possible_values = true)]
     pub fill: Vec<Fill>,
@@ -128,10 +128,12 @@ pub struct RunArgs {
     /// --budget still ends the run
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
-    /// After the timed passes, one untimed pass of every arm counts system calls, faults and block requests
+    /// After the timed passes, as long as the budget lasts, one untimed pass of every arm but those of Go counts faults and, where
+    /// tracepoints can be read, system calls and block requests
     #[arg(long)]
     pub counted: bool,
-    /// As root: use tracepoints for --counted and an in-memory disk for scenarios; both are private to the run and end with it
+    /// As root: mount tracefs for --counted where it is not mounted, and use an in-memory disk for scenarios; both are private to
+    /// the run and end with it
     #[arg(long)]
     pub allow_setup: bool,
     /// About how long the run may take [default: what the experiment says, mostly 60s; or as long as --rounds takes]
@@ -170,7 +172,8 @@ pub struct ReproduceArgs {
     pub state: Vec<State>,
     #[arg(long, value_delimiter = ',', value_name = "FILL,…", help = fills(), value_parser = filled(), hide_possible_values = true)]
     pub fill: Vec<Fill>,
-    /// Make exactly this many rounds instead of stopping on precision; --budget still ends the run
+    /// Make exactly this many rounds instead of stopping on precision, and measure no answer again at the size of the job;
+    /// --budget still ends the run
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
     /// About how long each study may take [default: what its claims need, at most 4m; 1m with --quick, 15m with --full, or as long as --rounds takes]
@@ -271,7 +274,7 @@ pub struct AdviseArgs {
     /// Accept exit codes other than 0, and a switch whose standard output differs
     #[arg(long)]
     pub anyway: bool,
-    /// Run the command for the recording alone; what cannot be checked then is not advised
+    /// Run the command for the recording alone: what it does is only replayed, and every verdict is "don't know" (exit code 3)
     #[arg(long)]
     pub once: bool,
     /// Take the accesses of this trace instead of recording the command
