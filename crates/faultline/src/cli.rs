@@ -272,7 +272,7 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "COMMAND", value_parser = not_blank, conflicts_with = "once")]
     pub switch: Vec<String>,
     /// Accept exit codes other than 0, and a switch whose standard output differs
-    #[arg(long)]
+    #[arg(long, conflicts_with = "once")]
     pub anyway: bool,
     /// Run the command for the recording alone: what it does is only replayed, and every verdict is "don't know" (exit code 3)
     #[arg(long)]
@@ -287,7 +287,7 @@ pub struct AdviseArgs {
     #[arg(long, requires = "save_trace")]
     pub redact: bool,
     /// How long the command may take while every page that it touches through a mapping is recorded
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = budget)]
+    #[arg(long, value_name = "TIME", conflicts_with = "trace", default_value = "30s", value_parser = budget)]
     pub exact_budget: Duration,
     /// Time limit of one execution, at most 50s; while pages are recorded, --exact-budget is added
     #[arg(long, default_value = "50s", value_parser = timeout)]

@@ -180,6 +180,9 @@ pub fn gate_not_judged(gate: &Gate) -> Vec<String> {
                 reason(why)
             ),
             NotJudgedCause::ThrottleExceeded { reason: why } => reason(why),
+            NotJudgedCause::OtherSizes { reason: why } => {
+                format!("the passes of these runs are of other sizes, and of one run {}", reason(why))
+            }
             NotJudgedCause::TooSmall { reason: why } => {
                 format!("in some of these runs, but not in all, {}", reason(why))
             }

@@ -433,6 +433,8 @@ pub enum How {
     /// What the program gives now and the arm does not.
     NoPopulate,
     NoWillNeed,
+    /// Advice of an order that the program gives now, and the arm does not.
+    NoOrder,
     NoDirect,
     /// All of these.
     All(Vec<How>),

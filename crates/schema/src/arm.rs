@@ -8,7 +8,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Condition, Durability, Layout, State, Workload,
+    Condition, State, Workload,
     runtime::{COMMAND, MEANWHILE, MethodSpec, NATIVE, RuntimeSpec, Values},
     units::expected,
 };
@@ -144,16 +144,10 @@ impl Arm {
         self.maps() && under.workload == Workload::Random && under.state == State::Cached
     }
 
-    /// It stores to pages of the file through a mapping, and what a store costs depends on where they lie: in folios of 2 MiB one
-    /// fault serves all of them, and what a file's first 16 MiB are read into is smaller. What is synced waits for the device.
-    pub fn stores_in_place(&self, under: &Condition) -> bool {
-        let is_written = under.layout.is_none_or(|it| it == Layout::Written);
-        self.maps() && under.workload.has_layout() && is_written && under.durability != Durability::SyncEach
-    }
-
-    /// Which method wins depends on how much of the job a pass does: with more of it the mapping takes less for each block.
+    /// Which method wins depends on how much of the job a pass does: with more of it the mapping takes less for each block. Of stores:
+    /// in a folio of 2 MiB one fault serves all of them, and what is read first, some 16 MiB, lies in smaller ones.
     pub fn depends_on_size(&self, under: &Condition) -> bool {
-        self.shares_faults(under) || self.stores_in_place(under)
+        self.shares_faults(under) || self.maps() && under.writes_over()
     }
 
     /// It reaches of a block through a mapping what it looks at, and no more.

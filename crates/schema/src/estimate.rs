@@ -60,7 +60,8 @@ pub enum AnswerOf {
     /// The rounds: it was not measured again.
     #[default]
     Rounds,
-    /// The rounds: the pairs at the size of the job decide nothing and fit what the rounds say, or do not count.
+    /// The rounds: the pairs at the size of the job decide nothing and fit what the rounds say, or do not count, or there are none and
+    /// the rounds are a part of a job of which more is in the winner's favour.
     RoundsUnconfirmed,
     /// The rounds, and the pairs at the size of the job decide the same.
     RoundsAndJob,

@@ -61,10 +61,9 @@ impl Fill {
     }
 
     /// Folios are of one size, wherever in the file they lie.
-    pub fn is_uniform(self, page_bytes: u64) -> bool {
+    pub fn is_uniform(self) -> bool {
         match self {
-            Fill::Random | Fill::ReadAhead(_) => true,
-            Fill::Written(bytes) => bytes <= page_bytes,
+            Fill::Random | Fill::ReadAhead(_) | Fill::Written(_) => true,
             Fill::Found | Fill::Sequential | Fill::Faults | Fill::HugePages => false,
         }
     }

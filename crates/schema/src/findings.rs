@@ -409,7 +409,8 @@ pub struct Comparison {
 }
 
 impl AnswerOf {
-    /// The rounds decided, and the passes at the size of the job, which decide nothing, do not contradict them.
+    /// The rounds decided, and the passes at the size of the job, which decide nothing, do not contradict them, or there are none and
+    /// those of the rounds are a part of the job.
     pub fn is_unconfirmed(self, is_decided: bool) -> bool {
         self == AnswerOf::RoundsUnconfirmed && is_decided
     }
@@ -441,15 +442,10 @@ impl Comparison {
         }
     }
 
-    /// The job decided otherwise than the rounds had.
-    pub fn has_turned(&self) -> bool {
-        let is_otherwise = |it: &Confirmed| it.rounds_verdict.is_decided() && it.verdict != it.rounds_verdict;
-        self.answer_of == AnswerOf::Job && self.confirmed.as_ref().is_some_and(is_otherwise)
-    }
-
-    /// Rounds and job decided the same, each by its passes.
+    /// Rounds and job decided the same, each by its passes; not where the rounds did so by what an I/O throttle let through free.
     pub fn was_decided_twice(&self) -> bool {
-        self.answer_of.is_confirmed() && self.confirmed.as_ref().is_some_and(|it| it.verdict == it.rounds_verdict)
+        let alike = |it: &Confirmed| it.verdict == it.rounds_verdict && it.rounds_came_free.is_none();
+        self.answer_of.is_confirmed() && self.confirmed.as_ref().is_some_and(alike)
     }
 }
 
@@ -797,8 +793,8 @@ pub struct MapLine {
     pub compared_cells: Vec<usize>,
     /// How many times faster the winner is than the baseline; absent when the winner is the baseline.
     pub margin: Option<Estimate>,
-    /// Where the winner is the baseline: the arm that comes closest to it. The sentence, `explanation` and `answer_of` are of its
-    /// comparison.
+    /// Where the winner is the baseline: the arm that comes closest to it. The figure, `explanation` and, but for what other arms leave
+    /// unconfirmed, `answer_of` are of its comparison.
     #[serde(default)]
     pub next_cell: Option<usize>,
     /// `faster`: the winner is faster than the baseline, or the baseline than an arm; `same`: no arm beats the baseline by

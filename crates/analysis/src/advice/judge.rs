@@ -656,11 +656,16 @@ fn own_work(found: &Found) -> [f64; 2] {
     if found.recorded().maps() { [own_ns, (own_ns - once_ns).max(0.0)] } else { [0.0; 2] }
 }
 
+/// Whether small files are to be read whole. Of files that are touched in part, no more than that was replayed.
+fn reads_whole(found: &Found, code: AdviceCode) -> bool {
+    code == AdviceCode::M3 && found.advised.group.as_ref().is_some_and(|it| it.touched_whole == it.files)
+}
+
 /// What a program gains by an arm, with a low end that allows for calls in the place of touches that such work may be. Whole files
 /// that are read are in a buffer.
 fn with_touches_again(found: &Found, it: &Candidate, gain: Estimate) -> Estimate {
     let calls_ns =
-        if it.arm.maps() || it.code == AdviceCode::M3 { 0.0 } else { own_work(found)[1] / TOUCH_NS * CALL_NS };
+        if it.arm.maps() || reads_whole(found, it.code) { 0.0 } else { own_work(found)[1] / TOUCH_NS * CALL_NS };
     let longer = found.program_ns().map_or(0.0, |it| calls_ns / it.median);
     Estimate { ci_low: 1.0 / (1.0 / gain.ci_low + longer), ..gain }
 }
@@ -947,12 +952,7 @@ fn beside_the_reads(found: &Found) -> Option<AdviceReason> {
 
 fn option(found: &Found, it: &Candidate, grade: Grade) -> AdviceOption {
     let recorded = found.recorded();
-    // Of files that are touched in part, no more than that was replayed.
-    let is_whole = found.advised.group.as_ref().is_some_and(|it| it.touched_whole == it.files);
-    let how = match it.code {
-        AdviceCode::M3 if is_whole => How::ReadWhole,
-        _ => kind::how(recorded, it.arm),
-    };
+    let how = if reads_whole(found, it.code) { How::ReadWhole } else { kind::how(recorded, it.arm) };
     let effort = kind::effort(recorded, it.arm);
     let (effort, grade, how, program) = match &it.switch {
         // What was measured stands for what was predicted.

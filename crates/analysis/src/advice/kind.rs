@@ -68,11 +68,18 @@ pub(crate) fn how(recorded: &Arm, arm: &Arm) -> How {
     if matches!(to, How::PlainMapping | How::PlainReads | How::NoDirect) {
         return to;
     }
-    let is_left_out = |is: &dyn Fn(&Arm) -> bool| is(recorded) && !is(arm) && recorded.maps() == arm.maps();
+    // What was advised of a descriptor stays where the file is mapped, and what was advised of a mapping goes with it.
+    let stays = recorded.maps() == arm.maps() || arm.maps();
+    let is_left_out = |is: &dyn Fn(&Arm) -> bool| is(recorded) && !is(arm) && stays;
+    let order = |it: &Arm| ["random", "sequential"].into_iter().find(|advice| is_advised(it, advice));
+    // Other advice of an order takes the place of what there is, of the same descriptor or mapping.
+    let replaces = recorded.maps() == arm.maps() && order(arm).is_some();
+    let has_other_order = order(recorded).is_some() && order(recorded) != order(arm) && !replaces;
     let left_out = [
         (is_left_out(&Arm::fills_page_table), How::NoPopulate),
         (is_left_out(&|it| is_advised(it, "willneed")), How::NoWillNeed),
-        (is_left_out(&Arm::is_direct), How::NoDirect),
+        (has_other_order && stays, How::NoOrder),
+        (is_left_out(&|it| it.is_direct() && !arm.maps()), How::NoDirect),
     ];
     let mut all: Vec<How> = left_out.into_iter().filter(|it| it.0).map(|it| it.1).collect();
     if all.is_empty() {
@@ -257,8 +264,11 @@ pub(crate) fn part_ahead(recorded: &Arm, seen: &Access, file_bytes: u64) -> Opti
 pub fn arm_of(access: &Access, maps: bool, in_order: Option<u64>) -> String {
     let seen = Seen::by(access, maps);
     let at_position = access.calls.iter().filter(|it| is_at_position(it.0)).map(|it| it.1);
-    let (reads, sequential) = at_position.fold((0, 0), |sum, it| (sum.0 + it.count, sum.1 + it.sequential));
-    let has_several = |in_order: u64| sequential.saturating_sub(in_order) as f64 > FEW_AT_OFFSETS * reads as f64;
+    let (reads, sequential) =
+        at_position.fold((0.0, 0.0), |sum, it| (sum.0 + it.count as f64, sum.1 + it.sequential as f64));
+    // In order for a descriptor, and not for the trace: its first read, and the one that finds the end.
+    let of_openings = 2.0 * access.opens.max(1) as f64;
+    let has_several = |in_order: u64| sequential - in_order as f64 - of_openings > FEW_AT_OFFSETS * reads;
     Seen { at_position: seen.at_position && !in_order.is_some_and(has_several), ..seen }.arm()
 }
 
@@ -355,6 +365,18 @@ mod tests {
         assert_eq!(how("direct", "pread"), How::NoDirect);
         assert_eq!(how("direct", "pread+random"), How::All(vec![How::NoDirect, How::FadviseRandom]));
         assert_eq!(how("direct", "mmap"), How::Mapping);
+        assert_eq!(how("mmap+random", "mmap+populate-read"), How::All(vec![How::NoOrder, How::Populate]));
+        assert_eq!(how("mmap+random", "mmap+sequential"), How::MadviseSequential, "it takes its place");
+        assert_eq!(how("mmap+random", "pread"), How::Pread, "it goes with the mapping");
+        let larger = How::LargerBuffer { kib: 128 };
+        assert_eq!(how("pread+random", "pread+buffer_kib=128"), How::All(vec![How::NoOrder, larger]));
+        assert_eq!(how("read+random", "pread"), How::All(vec![How::NoOrder, How::Pread]));
+        assert_eq!(how("pread+random", "pread"), How::PlainReads);
+        assert_eq!(how("pread+random", "pread+sequential"), How::FadviseSequential);
+        assert_eq!(how("pread+random", "mmap"), How::All(vec![How::NoOrder, How::Mapping]));
+        let mapped = How::All(vec![How::Mapping, How::MadviseSequential]);
+        assert_eq!(how("pread+random", "mmap+sequential"), How::All(vec![How::NoOrder, mapped]));
+        assert_eq!(how("pread+willneed", "mmap"), How::All(vec![How::NoWillNeed, How::Mapping]));
         assert_eq!(effort(&arm("direct"), &arm("pread")), Effort::E1);
         assert_eq!(effort(&arm("direct"), &arm("mmap")), Effort::E2);
     }
@@ -475,10 +497,21 @@ mod tests {
 
     #[test]
     fn two_descriptors_that_take_turns_are_replayed_by_reads_at_offsets() {
+        // Two openings, of which the first reads and those that find the end are in order, too.
         let mut reads = Access { opens: 2, ..Access::default() };
-        (0..1000).for_each(|at| reads.count_call("read", 8192, 8192, at > 1));
+        (0..1000).for_each(|_| reads.count_call("read", 8192, 8192, true));
+        (0..2).for_each(|_| reads.count_call("read", 8192, 0, true));
         assert_eq!(arm_of(&reads, false, Some(0)), "pread");
         assert_eq!(arm_of(&reads, false, Some(998)), "read", "one after the other");
+        for few in [1, 4, 16] {
+            let mut once = Access { opens: 1, ..Access::default() };
+            (0..few).for_each(|_| once.count_call("read", 1 << 18, 1 << 18, true));
+            once.count_call("read", 1 << 18, 0, true);
+            assert_eq!(arm_of(&once, false, Some(few - 1)), "read", "{few}");
+        }
+        let calls = Calls { count: u64::MAX, sequential: u64::MAX, ..Calls::default() };
+        let of_a_stranger = ["read", "readv"].map(|it| (it.to_string(), calls.clone())).into();
+        arm_of(&Access { calls: of_a_stranger, ..Access::default() }, false, Some(1));
         assert_eq!(arm_of(&reads, false, None), "read", "each of its own file");
         let mut anywhere = Access { opens: 1, ..Access::default() };
         (0..1000).for_each(|_| anywhere.count_call("read", 8192, 8192, false));

@@ -9,8 +9,8 @@ use crate::{
 };
 
 /// The two cells, baseline and arm, that decide the answer to each of some conditions: the winner, or where the baseline
-/// wins the arm that comes closest. Random reads of pages in memory fault less often through a mapping the more of them there are;
-/// so of them also the fastest mapping, and the fastest that is populated.
+/// wins the arm that comes closest. Of random reads of pages in memory, and of stores, a mapping takes the less for each the more there
+/// are; so of them also the fastest mapping, and the fastest that is populated.
 pub fn headlines(record: &Record, conditions: &[usize]) -> Vec<[usize; 2]> {
     let run = Run::of(record, |cell| conditions.contains(&cell.condition));
     conditions.iter().flat_map(|&index| decisive(&run, index)).collect()
@@ -27,7 +27,7 @@ fn decisive(run: &Run, index: usize) -> Vec<[usize; 2]> {
     let mapping = |populated: bool| {
         let is_it = move |it: &&Compared| {
             let arm = &it.arm.entry.arm;
-            arm.shares_faults(it.arm.own) && arm.fills_page_table() == populated
+            arm.depends_on_size(it.arm.own) && arm.fills_page_table() == populated
         };
         usable().filter(is_it).max_by(|a, b| median(a).total_cmp(&median(b)))
     };

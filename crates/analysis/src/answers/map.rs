@@ -144,7 +144,7 @@ struct MapAnswer {
     ties: Vec<Named>,
     not_told_apart: Vec<Named>,
     margin: Option<Estimate>,
-    /// Of a baseline that is the fastest.
+    /// What comes closest to a baseline that nothing beats.
     next: Option<Named>,
     verdict: Verdict,
     says: LineAnswer,
@@ -204,14 +204,15 @@ fn contradicts(compared: &Compared) -> bool {
         // By how much alone the job may say otherwise.
         (AnswerOf::Job, Some(job)) => job.verdict != job.rounds_verdict,
         // That it was a part of the job contradicts nothing.
-        (AnswerOf::Neither, Some(_)) => !matches!(compared.finding.reason, Some(Reason::FewBlocks { .. })),
+        (AnswerOf::Neither, Some(_)) => matches!(compared.finding.reason, Some(Reason::JobDoubts { .. })),
         _ => false,
     }
 }
 
 /// It was measured at the size of the job, which decides nothing and fits the rounds.
 fn fits_its_job(compared: &Compared) -> bool {
-    compared.finding.answer_of == AnswerOf::RoundsUnconfirmed && compared.finding.confirmed.is_some()
+    let decides_nothing = compared.finding.confirmed.as_ref().is_some_and(|it| !it.verdict.is_decided());
+    compared.finding.answer_of == AnswerOf::RoundsUnconfirmed && decides_nothing
 }
 
 /// Whether its figures are not of the rounds.
@@ -345,7 +346,7 @@ fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<
     let any_contradicts = compared.iter().any(|it| contradicts(it));
     let closest = |of: &[&'c Compared<'a, 'r>]| closest(of, any_contradicts);
     let closest_behind = || match closest(&slower)? {
-        of_job if any_contradicts => Some(of_job),
+        closest if any_contradicts => Some(closest),
         it => best(&[&[it], &behind[..]].concat()),
     };
     let Some(next) = closest(&same).or_else(|| closest(&undecided)).or_else(closest_behind) else {

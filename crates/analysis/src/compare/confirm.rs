@@ -209,35 +209,28 @@ fn of_a_part(run: &Run, arms: [&Cell; 2], job: Option<(u64, u64)>) -> Option<(Re
         ([false, true], _) | ([true, true], [false, true]) => 1,
         _ => return None,
     };
-    let (mapping, page) = (arms[gains], run.page_bytes());
-    let reason = part_of_job(mapping.own, page, job);
-    let Reason::FewBlocks { blocks, job_blocks, writes } = reason else { return None };
-    let is_large = writes && blocks.saturating_mul(mapping.own.block_bytes) >= ENOUGH_BYTES;
-    let is_part = (blocks as f64) < WHOLE * job_blocks as f64 && !is_large;
+    let mapping = arms[gains];
+    let reason = part_of_job(mapping.own, run.page_bytes(), job)?;
     // What a write takes depends on where in the file it is by calls, too: where folios are of 2 MiB it took twice as long.
     let faults = mapping.count("minor_faults").map(|it| it / mapping.own.ops.max(1) as f64);
-    let fault = match writes {
-        true => !mapping.own.fill().is_some_and(|it| it.is_uniform(page)),
-        false => has_cost_once(mapping) || faults.is_none_or(|it| it > FEW_FAULTS),
-    };
+    let fault = mapping.own.workload.writes() || has_cost_once(mapping) || faults.is_none_or(|it| it > FEW_FAULTS);
     let wins = [Verdict::Slower, Verdict::Faster][gains];
-    (is_planned(run.record, mapping.entry) && is_part && fault).then_some((reason, wins))
+    (is_planned(run.record, mapping.entry) && fault).then_some((reason, wins))
 }
 
-/// What a pass does of its job, or larger passes do, of so many blocks in so many bytes.
-pub(crate) fn part_of_job(does: &Condition, page_bytes: u64, job: Option<(u64, u64)>) -> Reason {
+/// That a pass does a part of its job, or larger passes do, of so many blocks in so many bytes. Nothing where that is as good as all
+/// of it.
+pub(crate) fn part_of_job(does: &Condition, page_bytes: u64, job: Option<(u64, u64)>) -> Option<Reason> {
     let writes = does.workload.writes();
     let (blocks, bytes) = job.unwrap_or((does.ops, does.range.bytes));
-    let within = if writes { does.file_bytes } else { bytes };
-    Reason::FewBlocks { blocks, job_blocks: does.job_blocks(within, page_bytes), writes }
+    let job_blocks = does.job_blocks(if writes { does.file_bytes } else { bytes }, page_bytes);
+    let is_alike = writes && does.fill().is_some_and(schema::Fill::is_uniform);
+    let is_part = does.is_part_of_job(blocks, bytes, page_bytes) && !is_alike;
+    is_part.then_some(Reason::FewBlocks { blocks, job_blocks, writes })
 }
 
-/// As good as all blocks of the job.
-const WHOLE: f64 = 0.75;
 /// Of the reads of a pass, where more of them change little: a fault takes one or two microseconds, a read call about one.
 const FEW_FAULTS: f64 = 0.02;
-/// Of stores in order, with which the small folios at the start of a file count for little.
-const ENOUGH_BYTES: u64 = 1 << 30;
 
 /// Whether the planner chose how large the passes of a cell are.
 fn is_planned(record: &Record, cell: &record::Cell) -> bool {

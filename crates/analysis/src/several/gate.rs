@@ -122,7 +122,7 @@ struct CellOfRun {
     size: Option<PassSize>,
     /// Why its passes do not answer for the whole file.
     too_small: Option<Reason>,
-    /// How many blocks of the job it did, where what it is to its baseline depends on that.
+    /// That it did a part of the job, where what it takes for a block, or its baseline, depends on how much it does.
     part: Option<Reason>,
     /// Why what it is to its baseline is the throttle's doing.
     came_free: Option<Reason>,
@@ -152,11 +152,14 @@ impl CellOfRun {
             versus: comparison.map(|it| it.baseline.clone()),
             speedup,
             size: cell.map(|it| PassSize::of(it.does())),
-            part: comparison.zip(cell.map(CellFinding::does)).and_then(|(it, does)| {
-                let depends = |cell: usize| record.cells.get(cell).is_some_and(|of| of.arm.depends_on_size(does));
-                let part = confirm::part_of_job(does, record.environment.page_bytes, None);
-                [it.baseline_cell, it.id.cell].into_iter().any(depends).then_some(part)
-            }),
+            // Of every cell: a baseline has no comparison of its own.
+            part: [cell.map(|it| it.id.cell), comparison.map(|it| it.baseline_cell)].into_iter().flatten().find_map(
+                |at| {
+                    let cell = findings.cells.iter().find(|it| it.id.cell == at)?;
+                    let part = confirm::part_of_job(cell.does(), record.environment.page_bytes, None);
+                    part.filter(|_| cell.arm.depends_on_size(cell.does()))
+                },
+            ),
             came_free: comparison.and_then(throttle::reason_of_rounds).cloned(),
             beyond: cell.filter(|it| it.does().storage.is_some()).and_then(|it| throttle::beyond(record, it.id.cell)),
             // Of every cell: a baseline has no comparison of its own.
@@ -194,9 +197,9 @@ fn judge(
     let are_mixed = too_small().count() < before.len() + after.len();
     let of_two_sizes =
         too_small().next().filter(|_| are_mixed).map(|it| NotJudgedCause::TooSmall { reason: it.clone() });
-    let smallest = || all().filter(|it| it.part.is_some()).min_by_key(|it| it.size.map(|it| it.ops));
-    let of_other_size = smallest().filter(|_| are_of_other_sizes(before, after)).and_then(|it| it.part.clone());
-    let of_few = of_other_size.map(|reason| NotJudgedCause::TooSmall { reason });
+    let smallest = || all().min_by_key(|it| it.size.map(|it| it.ops)).and_then(|it| it.part.clone());
+    let of_part = are_of_other_sizes(before, after).then(smallest).flatten();
+    let of_few = of_part.map(|reason| NotJudgedCause::OtherSizes { reason });
     if let Some(cause) = came_free.or(of_two_sizes).or(of_few) {
         gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
         return;

@@ -615,7 +615,7 @@ fn an_account_of_the_rounds_does_not_explain_another_answer_at_the_size_of_the_j
         invalid: vec![],
     });
     let comparison = lab.analyze().comparisons.remove(0);
-    assert!(comparison.has_turned());
+    assert_eq!(comparison.answer_of, schema::findings::AnswerOf::Job);
     assert_eq!((comparison.explanation, comparison.explained_share), (None, None));
     assert!(described.explanation.is_some() && described.explained_share.is_some());
 }

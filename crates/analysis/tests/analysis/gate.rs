@@ -391,7 +391,7 @@ fn random_reads_in_memory_through_a_mapping_are_held_against_as_many_alone() {
         let is_too_small = |it: &schema::gate::NotJudged| {
             matches!(
                 it.cause,
-                NotJudgedCause::TooSmall {
+                NotJudgedCause::OtherSizes {
                     reason: Reason::FewBlocks { blocks: 8192, job_blocks: 262_144, writes: false }
                 }
             )
@@ -402,6 +402,19 @@ fn random_reads_in_memory_through_a_mapping_are_held_against_as_many_alone() {
     assert_eq!(judged([8192, 76_800], State::Cached), (0, false, true));
     assert_eq!(judged([8192, 9000], State::Cached), (1, true, false), "nearly as many");
     assert_eq!(judged([8192, 76_800], State::Mapped), (1, true, false), "none faults");
+    // A baseline that maps has no comparison of its own.
+    let side = |name: &str, reads: u64| {
+        [0, 1, 2].map(|at| {
+            let mut record = run(&format!("{name}{at}"), reads, 100.0 + f64::from(at), State::Cached);
+            record.cells[0].arm = "mmap+random".parse().unwrap();
+            record
+        })
+    };
+    let [before, after] = [side("a", 8192), side("b", 76_800)];
+    let [before, after] = [&before, &after].map(|it| it.iter().collect::<Vec<&Record>>());
+    let gate = gate_of_sides("mmap+random slower 10%", &before, &[after]).unwrap();
+    assert!(gate.judged_nothing(), "{gate:?}");
+    assert!(matches!(gate.not_judged[0].cause, NotJudgedCause::OtherSizes { .. }), "{gate:?}");
 }
 
 #[test]

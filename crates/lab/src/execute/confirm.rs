@@ -108,15 +108,13 @@ impl Bench<'_> {
             false => measured.range,
         };
         let mut ops = measured.job_blocks(window.bytes, sys::page_bytes());
-        let job_ops = ops;
         let depends_on_size = self.depends_on_size([baseline, arm]);
         let larger = if depends_on_size { LARGER_OF_MAPPINGS } else { LARGER };
         loop {
             if (ops as f64) < measured.ops as f64 * larger {
                 return None;
             }
-            let is_whole = ops == job_ops;
-            if depends_on_size && !is_whole {
+            if depends_on_size && measured.is_part_of_job(ops, window.bytes, sys::page_bytes()) {
                 return None;
             }
             let twice = if measured.state.is_held() { 2.0 } else { 1.0 };

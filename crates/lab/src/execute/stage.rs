@@ -44,6 +44,8 @@ const SHARE_OF_CALIBRATION: f64 = 0.15;
 /// proportions matter, to each other and to what is around a pass: stages share the budget by them.
 const WARM_PASS_S: f64 = 0.012;
 const SLOW_PASS_S: f64 = 0.02;
+/// A scan in memory is faster, unless it looks at each byte.
+const SCANNED_BYTES_PER_S: f64 = 4e9;
 /// The experiment that is made for unit costs.
 const CALIBRATE: &str = "calibrate";
 /// Of a scan in state limited, until it is steady, and the timed one.
@@ -196,10 +198,21 @@ impl Bench<'_> {
             }
             (stage, ..) if stage >= Stage::Limited => SLOW_PASS_S,
             // The work is done once more before the clock starts.
-            _ if condition.state.is_held() => 2.0 * WARM_PASS_S,
-            _ => WARM_PASS_S,
+            _ if condition.state.is_held() => 2.0 * self.warm_pass_s(index),
+            _ => self.warm_pass_s(index),
         };
         around.map(|it| it + pass_s).sum()
+    }
+
+    /// What a pass in memory takes, in seconds. A range that the experiment names is covered where that fits.
+    fn warm_pass_s(&self, index: usize) -> f64 {
+        let condition = &self.record.conditions[index];
+        let compare = self.record.origins.get(index).and_then(|it| self.record.experiment.comparisons.get(*it));
+        let is_named = compare.is_some_and(|it| it.range.is_some() || it.full_range.is_some());
+        match is_named && condition.workload == Workload::Scan {
+            true => (condition.range.bytes as f64 / SCANNED_BYTES_PER_S).max(WARM_PASS_S),
+            false => WARM_PASS_S,
+        }
     }
 
     /// How much the device reads ahead, in bytes.

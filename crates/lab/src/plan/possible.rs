@@ -18,6 +18,7 @@ use crate::{
 /// Why not, and what would help.
 pub fn condition(condition: &Condition, target: &Target, cgroups: &Cgroups) -> Result<(), String> {
     state::possible(condition.state, target)?;
+    condition.fill().map_or(Ok(()), fill::folio_of)?;
     // A file that passes write to is written that way itself.
     let copied = |it: &Fill| it.copied_by().is_some() && condition.workload.writes();
     condition.fill().filter(|it| !copied(it)).map_or(Ok(()), |it| fill::possible(it, target, condition.range.end()))?;

@@ -56,8 +56,8 @@ pub struct Trial {
     pub whole_range_ns: f64,
     /// More than a read takes of pages that are there, what looks at its bytes included.
     pub found_ns: f64,
-    /// Random reads through a mapping of pages in memory: the more a pass makes, the fewer of them fault, or the less of what
-    /// populating takes falls to each.
+    /// Random reads through a mapping of pages in memory: the more a pass makes, the less each of them takes, because fewer of them
+    /// fault, or because populating is done once.
     pub maps_in_memory: bool,
 }
 
@@ -228,9 +228,8 @@ pub fn size(
     let least = floor.min((with_rounds(or_asked(ROUNDS_MIN)) as u64).max(shortest(condition, trials, window)));
     // Where the answer depends on the number of reads, fewer rounds of more of the job say more than many of a part.
     let most = with_rounds(or_asked(ROUNDS_OF_CLAIMS));
-    // What a store costs depends on where in the file it lies: its first folios are smaller than the others.
-    let stores = condition.workload.writes() && condition.durability != Durability::SyncEach;
-    let is_to_be_whole = stores || whole && condition.workload.is_ascending();
+    // What a store through a mapping takes depends on what was read before: the first folios are smaller than the others.
+    let is_to_be_whole = condition.writes_over() || whole && condition.workload.is_ascending();
     let job = (condition.job_blocks(condition.range.bytes, sys::page_bytes()).min(cap)) as f64;
     let of_job = match () {
         () if maps_in_memory => most.min(job),

@@ -37,13 +37,6 @@ pub(crate) fn possible(fill: Fill, target: &Target, bytes: u64) -> Result<(), St
     match fill {
         Fill::Sequential => return Ok(()),
         Fill::Found => return as_found(target),
-        Fill::ReadAhead(bytes) if !(bytes.is_power_of_two() && bytes >= sys::page_bytes()) => {
-            // struct folio: 2^order pages (include/linux/mm.h, folio_order()).
-            let page = schema::Bytes(sys::page_bytes());
-            return Err(format!(
-                "fill {fill} cannot be made: a folio is {page} or twice as large, any number of times"
-            ));
-        }
         _ => {}
     }
     if target.file_system.is_memory() {
@@ -62,6 +55,21 @@ pub(crate) fn possible(fill: Fill, target: &Target, bytes: u64) -> Result<(), St
         drop(unnamed(target, 1)?);
     }
     Ok(())
+}
+
+/// Whether folios can be as large as a fill says, also where it is not made on a copy.
+///
+/// # Errors
+/// They cannot.
+pub(crate) fn folio_of(fill: Fill) -> Result<(), String> {
+    match fill {
+        // struct folio: 2^order pages (include/linux/mm.h, folio_order()).
+        Fill::ReadAhead(bytes) if !bytes.is_power_of_two() || bytes < sys::page_bytes() => {
+            let page = schema::Bytes(sys::page_bytes());
+            Err(format!("fill {fill} cannot be made: a folio has {page} times a power of two"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What was found can be measured where all of it was in the page cache: passes would change anything else.
@@ -483,6 +491,9 @@ mod tests {
         let Some((_file, target)) = target() else { return };
         assert_eq!(possible(Fill::Random, &target, BYTES), Ok(()));
         assert!(possible(Fill::Written(4096), &target, 1 << 60).is_err(), "no file system has room for that");
+        for (bytes, is_one) in [(5 << 10, false), (1, false), (3 << 20, false), (64 << 10, true), (2 << 20, true)] {
+            assert_eq!(folio_of(Fill::ReadAhead(bytes)).is_ok(), is_one, "{bytes}");
+        }
         let Ok(memory) = tempfile::NamedTempFile::new_in("/dev/shm") else {
             println!("skipped: there is no /dev/shm");
             return;

@@ -79,7 +79,7 @@ pub(crate) fn legend(record: &Record) -> String {
     let has = |of_commands: bool| record.conditions.iter().any(|it| it.is_of_commands() == of_commands);
     let of_blocks = "Per op: one block, or one access of a replay, with its share of open and close. Job: by passes at the \
                      size of the job, and not by those of the row; unconfirmed: passes at the size of the job decide \
-                     nothing. A percentage after the throughput is the share of the device's ceiling or of its throttle.";
+                     nothing, or there are none and those of the row are a part of it. A percentage after the throughput is the share of the device's ceiling or of its throttle.";
     let of_commands = "Per execution of a command, with every process that it started. Peaks of memory are the largest of \
                        samples taken every few milliseconds, summed over processes: anonymous memory, and mapped pages of \
                        files. The kernel's fault counters do not separate faults on files; only tracepoints do.";

@@ -20,7 +20,7 @@ use crate::layout::{
 
 pub(crate) const TITLE: &str = "Fills";
 
-pub(crate) const ABOUT: &str = "In every row all pages are in the page cache. The rows differ in the fill, and so in the size of the folios (of several files, those of the largest). Ratios: the mapping against the baseline; above 1 the mapping is faster. = no difference, ? undecided, ! different work, job: by passes at the size of the job, unconfirmed: such passes decide nothing. Pages/fault: the mean that one fault maps at 200 random places; a pass in order has a fault in each small folio, too. For overwrites: the baseline's time for one overwrite.";
+pub(crate) const ABOUT: &str = "In every row all pages are in the page cache. The rows differ in the fill, and so in the size of the folios (of several files, those of the largest). Ratios: the mapping against the baseline; above 1 the mapping is faster. = no difference, ? undecided, ! different work, job: by passes at the size of the job, unconfirmed: such passes decide nothing, or there are none. Pages/fault: the mean that one fault maps at 200 random places; a pass in order has a fault in each small folio, too. For overwrites: the baseline's time for one overwrite.";
 
 /// A folio size that holds less than this share of the pages is not named.
 const SHARE_SHOWN: f64 = 0.1;

@@ -72,7 +72,8 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             size(*bytes)
         ),
         AdviceReason::AllSlower { times: least } => {
-            format!("a pass of every other method takes at least {} as long", times_at_least(*least))
+            let least = times_at_least(*least);
+            format!("a pass of every other method that takes the accesses one by one takes at least {least} as long")
         }
         AdviceReason::BestGains { most, .. } if *most <= 1.0 => {
             "no method is faster that takes the accesses one by one".into()
@@ -266,16 +267,18 @@ pub fn how(of: &How) -> String {
         How::FadviseSequential => "after open: posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)".into(),
         How::LargerBuffer { kib } => {
             let bytes = u64::from(*kib) << 10;
-            // Without a buffer of one's own glibc ignores the size (setvbuf(3)): as many reads were made as before.
+            // Without a buffer of one's own glibc ignores the size (setvbuf(3)): as many reads were made as before. Two streams with one
+            // buffer read wrong bytes.
             format!(
-                "read {kib} KiB at a time into a buffer; with stdio: static char buffer[{bytes}]; \
-                 setvbuf(file, buffer, _IOFBF, sizeof buffer)"
+                "read {kib} KiB at a time into a buffer; with stdio, after fopen and of each stream: \
+                 setvbuf(file, malloc({bytes}), _IOFBF, {bytes})"
             )
         }
         How::PlainReads => "leave posix_fadvise and readahead out".into(),
         How::InFlight { depth } => format!("keep up to {depth} reads in flight, with io_uring or threads"),
         How::Direct => "open it with O_DIRECT, with aligned buffers and a cache of your own".into(),
         How::NoPopulate => "without MAP_POPULATE or MADV_POPULATE_READ".into(),
+        How::NoOrder => "without the advice of an order that it gives now (RANDOM, SEQUENTIAL)".into(),
         How::NoWillNeed => "without asking for the bytes in advance (WILLNEED, readahead)".into(),
         How::NoDirect => "open it without O_DIRECT".into(),
         How::All(changes) => changes.iter().map(how).collect::<Vec<String>>().join("; "),

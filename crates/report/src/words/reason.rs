@@ -110,8 +110,8 @@ pub fn reason(of: &Reason) -> String {
             thousands(*job_blocks)
         ),
         Reason::FewBlocks { blocks, job_blocks, writes: true } => format!(
-            "a pass wrote {} blocks, and the whole file has {}: further into a file its folios are larger, and stores through a \
-             mapping take less (try a larger --budget, or name their number with --ops)",
+            "a pass wrote {} blocks, and a whole job has {}: what is read first lies in smaller folios, where stores through a mapping \
+             take longer (try a larger --budget, or name their number with --ops)",
             thousands(*blocks),
             thousands(*job_blocks)
         ),

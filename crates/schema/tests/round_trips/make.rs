@@ -604,7 +604,7 @@ makes! {
         Unchecked { NeedsBothStates, NoColdTime, NoReading, TooCoarse }
         How {
             Switch { line }, MadviseRandom, MadviseSequential, MadviseWillNeed, Populate, PlainMapping, Pread, ReadWhole, Mapping,
-            FadviseRandom, FadviseSequential, LargerBuffer { kib }, PlainReads, InFlight { depth }, Direct, NoPopulate, NoWillNeed, NoDirect, All(changes), AsTheArm,
+            FadviseRandom, FadviseSequential, LargerBuffer { kib }, PlainReads, InFlight { depth }, Direct, NoPopulate, NoWillNeed, NoOrder, NoDirect, All(changes), AsTheArm,
         }
         AdviceCaveat {
             TowardsMapping, TowardsCalls, ThisMachine, WholePages, OneSidedCheck, Incomplete { coverage }, SwitchApart, Threads { threads, replayed },
@@ -881,7 +881,7 @@ makes! {
         ClaimVerdict { Holds, Reversed, NoDifference, Mixed, Undecided, NotTestableHere }
         BreachCause { Beyond { speedup, basis }, NotCompared { first, second } }
         Basis { AgainstBaseline { first_runs, second_runs }, Absolute { first_runs, second_runs } }
-        NotJudgedCause { TooFewRuns { first, second, least, reason }, ThrottleExceeded { reason }, TooSmall { reason } }
+        NotJudgedCause { TooFewRuns { first, second, least, reason }, ThrottleExceeded { reason }, TooSmall { reason }, OtherSizes { reason } }
         Limit { Bytes, Reads }
         Presence {
             Measured,

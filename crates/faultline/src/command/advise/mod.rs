@@ -257,7 +257,8 @@ impl Known {
                 let below = Named::gather(&[], std::slice::from_ref(&file), true, interrupted)?;
                 let is_below = |path: &Path| path.starts_with(&file) && below.holds(path);
                 let found = |it: &TracedFile| is_below(Path::new(&it.path)) && files::is_own(&it.path);
-                let none = || anyhow!("the trace reaches no file below {}", file.display());
+                let none =
+                    || anyhow!("the trace reaches no file below {}, or only those of the system", file.display());
                 match files::matters(&summary, found).map_err(|_| usage(none()))? {
                     Matters::One(place) => place,
                     Matters::Several { folder, places } => {
@@ -284,6 +285,7 @@ impl Known {
                 NotRecorded::Nothing { ref not_seen, .. } if not_seen.is_empty() => {
                     anyhow!("{why}: there is nothing to advise about. Try a command that reads a regular file")
                 }
+                NotRecorded::TooLong { .. } if exact.is_some() => anyhow!("{why}; try a longer --exact-budget"),
                 NotRecorded::TooLong { .. } => anyhow!(
                     "{why}, so nothing was measured; try a longer --timeout (at most 50s), or something that ends. Of a server, record \
                      some time (faultline trace record --for), and name that trace with --trace and --once"
@@ -308,6 +310,8 @@ impl Known {
         let began = file_time();
         let trace = record(&[], None)?.trace;
         let all = replay::summary(&trace)?;
+        // Other executions say themselves how they ended.
+        all.run.iter().filter(|_| args.once).flat_map(|it| &it.notes).for_each(|it| output::warn(it));
         let mut matter = files::matters(&all, files::is_own_here)?;
         let path = |place: usize| PathBuf::from(&all.files[place].file.path);
         // How much is mapped is not how much is reached: a program may look at one page of a large file.
@@ -329,11 +333,14 @@ impl Known {
             matter = files::matters(&seen, files::is_own_here)?;
         }
         if let Some(changed) = matter.places().iter().map(|it| path(*it)).find(|it| changed_since(it, began)) {
-            bail!(
-                "the command writes to {}, and a file that changes cannot be measured again and again; try it on one that it \
-                 only reads",
-                changed.display()
-            );
+            let counts =
+                all.files.iter().find(|it| Path::new(&it.file.path) == changed).and_then(|it| it.file.counts.as_ref());
+            let (file, why) = (changed.display(), "a file that changes cannot be measured again and again");
+            // One that was open before, for writing, is not seen to be opened.
+            match counts.is_some_and(|it| it.opens > 0 && it.opens_for_writing == 0) {
+                true => bail!("{file} changed while the command ran, by something else, and {why}; try it on a copy"),
+                false => bail!("the command writes to {file}, and {why}; try it on one that it only reads"),
+            }
         }
         if measured_fills(args).contains(&Fill::Found) {
             was_found_whole(&all, matter.places())?;
