@@ -138,10 +138,10 @@ impl Arm {
         !matches!(self.word("populate"), "" | "no")
     }
 
-    /// Random reads of pages in memory, of which a mapping has fewer faults for each the more there are, or one cost for all of them:
-    /// which method wins depends on their number.
+    /// Random reads of pages in memory, or of those that are found, of which a mapping has fewer faults for each the more there are, or
+    /// one cost for all of them: which method wins depends on their number.
     pub fn shares_faults(&self, under: &Condition) -> bool {
-        self.maps() && under.workload == Workload::Random && under.state == State::Cached
+        self.maps() && under.workload == Workload::Random && matches!(under.state, State::Cached | State::AsIs)
     }
 
     /// Which method wins depends on how much of the job a pass does: with more of it the mapping takes less for each block. Of stores:

@@ -343,7 +343,15 @@ impl<'a> Question<'a> {
                 here.than.is_some() && metric::is_part_of_time(self.claim.metric) && DECIDED.contains(&verdict);
             is_asked.then(|| self.is_noise(run, estimate, rounds, &[here])).flatten()
         };
-        let decided = match of_part() {
+        // What their times leave open because the passes are a part of the job, their processor time and their parts do, too.
+        let of_few_blocks = || {
+            let is_of_time = metric::is_part_of_time(self.claim.metric)
+                || self.claim.metric.is_part_of_cpu()
+                || self.claim.metric == Metric::Cpu;
+            let than = here.than.filter(|_| is_of_time && DECIDED.contains(&verdict))?;
+            compare(run, than, here.arm).reason.filter(|it| matches!(it, Reason::FewBlocks { .. }))
+        };
+        let decided = match of_part().or_else(of_few_blocks) {
             Some(why) => (ClaimVerdict::Undecided, Some(why)),
             None => (verdict, why),
         };

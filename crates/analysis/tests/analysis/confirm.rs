@@ -894,6 +894,32 @@ fn claimed(blocks: [(&[f64], &[f64]); 3]) -> schema::findings::ClaimFinding {
 }
 
 #[test]
+fn what_a_part_of_the_job_leaves_open_in_time_it_leaves_open_in_processor_time() {
+    let verdict = |metric: &str, state: &str, reads: u64| {
+        let text = format!(
+            "title = \"t\"\n[[compare]]\nworkload = \"random\"\nblock = \"4 KiB\"\nstate = \"{state}\"\n\
+             arms = [\"pread\", \"mmap\"]\n[[claim]]\nid = \"it\"\nsays = \"s\"\narm = \"mmap\"\nthan = \"pread\"\n\
+             metric = \"{metric}\"\nexpect = \"lower\"\n"
+        );
+        let mut lab = Lab::of_experiment(&text);
+        lab.record.conditions[0].ops = reads;
+        for (cell, ns) in [(0, 1000.0), (1, 3000.0)] {
+            lab.measure(cell, 10, ns, |_, pass| {
+                pass.reads("user_ns", ns * 1e3).reads("system_ns", 0.0);
+            });
+        }
+        lab.analyze().claims[0].verdict
+    };
+    for metric in ["time", "cpu"] {
+        for state in ["cached", "as-is"] {
+            assert_eq!(verdict(metric, state, 1000), ClaimVerdict::Undecided, "{metric} {state}");
+            assert_eq!(verdict(metric, state, 16_384), ClaimVerdict::Reversed, "{metric} {state}");
+        }
+        assert_eq!(verdict(metric, "mapped", 1000), ClaimVerdict::Reversed, "{metric}");
+    }
+}
+
+#[test]
 fn a_claim_is_not_confirmed_only_under_conditions_that_it_is_decided_under() {
     let (faster, crossing) = (&[1.28][..], &[0.9, 1.3][..]);
     let (holds, says_nothing) = (&[1.28; 5][..], &[1.28, 1.1, 1.3][..]);

@@ -11,7 +11,7 @@ use std::{
 };
 
 use schema::{
-    Condition, Durability, Fill, Span, State,
+    Condition, Durability, Fill, Span, State, Workload,
     protocol::Tally,
     record::{ColdPass, Confirmation, Outcome, Sample},
 };
@@ -25,8 +25,8 @@ use crate::{
 /// After so many passes that did not count, the answer is left as it is.
 const INVALID_MOST: usize = 2;
 /// A pass that is not so much larger than those of the rounds asks the same question. Where a mapping in memory has fewer faults for
-/// each block the more there are, one that is a little larger asks another: random reads share them, and stores fault in folios that
-/// are larger further into a file.
+/// each block the more there are, one that is a little larger asks another: random reads share them, and what is read first lies in
+/// smaller folios.
 const LARGER: f64 = 4.0;
 const LARGER_OF_MAPPINGS: f64 = 1.25;
 /// Of the time that is left, each of these may have so many times an equal part: they decide more.
@@ -109,7 +109,12 @@ impl Bench<'_> {
         };
         let mut ops = measured.job_blocks(window.bytes, sys::page_bytes());
         let depends_on_size = self.depends_on_size([baseline, arm]);
-        let larger = if depends_on_size { LARGER_OF_MAPPINGS } else { LARGER };
+        // What cannot lie elsewhere in each round is at the file's start, where folios are smaller.
+        let condition = self.record.cells[baseline].condition;
+        let is_at_start = measured.workload == Workload::Scan
+            && measured.state.is_filled()
+            && !self.may_move(condition, Given::Nothing);
+        let larger = if depends_on_size || is_at_start { LARGER_OF_MAPPINGS } else { LARGER };
         loop {
             if (ops as f64) < measured.ops as f64 * larger {
                 return None;
