@@ -63,6 +63,8 @@ fn runs_of_other_machines_however_many_do_not_hide_the_unit_costs_of_this_one() 
     let why = seen.faults.reason().expect("none of these runs is of this machine").to_string();
     assert!(why.contains("no saved run of this machine"), "{why}");
     keep(&sandbox, "runs", "20261121T000000Z-0004", &ours, &here.host);
+    // A reclaim scheme (DAMON) may have taken its pages meanwhile.
+    std::fs::read(&file).unwrap();
     let seen = view(&sandbox, &file);
     let of = seen.faults.value().map_or_else(|| seen.faults.reason().unwrap().to_string(), |it| it.run.clone());
     match seen.can_be_evicted {

@@ -181,7 +181,7 @@ pub fn gate_not_judged(gate: &Gate) -> Vec<String> {
             ),
             NotJudgedCause::ThrottleExceeded { reason: why } => reason(why),
             NotJudgedCause::OtherSizes { reason: why } => {
-                format!("the passes of these runs are of other sizes, and of one run {}", reason(why))
+                format!("the passes of these runs differ much in size, and in one of them {}", reason(why))
             }
             NotJudgedCause::TooSmall { reason: why } => {
                 format!("in some of these runs, but not in all, {}", reason(why))

@@ -78,7 +78,7 @@ pub(crate) fn how(recorded: &Arm, arm: &Arm) -> How {
     let left_out = [
         (is_left_out(&Arm::fills_page_table), How::NoPopulate),
         (is_left_out(&|it| is_advised(it, "willneed")), How::NoWillNeed),
-        (has_other_order && stays, How::NoOrder),
+        (has_other_order && stays && !arm.is_direct(), How::NoOrder),
         (is_left_out(&|it| it.is_direct() && !arm.maps()), How::NoDirect),
     ];
     let mut all: Vec<How> = left_out.into_iter().filter(|it| it.0).map(|it| it.1).collect();
@@ -371,6 +371,7 @@ mod tests {
         let larger = How::LargerBuffer { kib: 128 };
         assert_eq!(how("pread+random", "pread+buffer_kib=128"), How::All(vec![How::NoOrder, larger]));
         assert_eq!(how("read+random", "pread"), How::All(vec![How::NoOrder, How::Pread]));
+        assert_eq!(how("pread+random", "direct"), How::Direct, "nothing is read ahead there");
         assert_eq!(how("pread+random", "pread"), How::PlainReads);
         assert_eq!(how("pread+random", "pread+sequential"), How::FadviseSequential);
         assert_eq!(how("pread+random", "mmap"), How::All(vec![How::NoOrder, How::Mapping]));
@@ -510,8 +511,8 @@ mod tests {
             assert_eq!(arm_of(&once, false, Some(few - 1)), "read", "{few}");
         }
         let calls = Calls { count: u64::MAX, sequential: u64::MAX, ..Calls::default() };
-        let of_a_stranger = ["read", "readv"].map(|it| (it.to_string(), calls.clone())).into();
-        arm_of(&Access { calls: of_a_stranger, ..Access::default() }, false, Some(1));
+        let of_another_tool = ["read", "readv"].map(|it| (it.to_string(), calls.clone())).into();
+        arm_of(&Access { calls: of_another_tool, ..Access::default() }, false, Some(1));
         assert_eq!(arm_of(&reads, false, None), "read", "each of its own file");
         let mut anywhere = Access { opens: 1, ..Access::default() };
         (0..1000).for_each(|_| anywhere.count_call("read", 8192, 8192, false));

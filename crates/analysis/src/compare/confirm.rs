@@ -49,7 +49,7 @@ pub(crate) fn confirm(run: &Run, arms: [&Cell; 2], finding: &mut Comparison, dep
     // margin, it says on which side.
     let is_on_a_side = rounds.1.is_decided() || rounds.0.is_some_and(|it| it.ci_high <= 1.0 + MARGIN);
     let is_contradicted = || rounds.0.is_some_and(|it| !fit(it, speedup, is_on_a_side));
-    // Random reads share faults, and stores further into a file fault in larger folios.
+    // Random reads share faults, and stores to what is read first fault in smaller folios.
     let depends_on_size = arms.iter().any(|it| it.arm().depends_on_size(it.own));
     finding.answer_of = match verdict.is_decided() {
         true if verdict == rounds.1 && !(depends_on_size && rounds.0.is_some_and(|it| is_far(it, speedup))) => {

@@ -197,7 +197,8 @@ fn judge(
     let are_mixed = too_small().count() < before.len() + after.len();
     let of_two_sizes =
         too_small().next().filter(|_| are_mixed).map(|it| NotJudgedCause::TooSmall { reason: it.clone() });
-    let smallest = || all().min_by_key(|it| it.size.map(|it| it.ops)).and_then(|it| it.part.clone());
+    let parts = || all().filter(|it| it.part.is_some());
+    let smallest = || parts().min_by_key(|it| it.size.map(|it| it.ops)).and_then(|it| it.part.clone());
     let of_part = are_of_other_sizes(before, after).then(smallest).flatten();
     let of_few = of_part.map(|reason| NotJudgedCause::OtherSizes { reason });
     if let Some(cause) = came_free.or(of_two_sizes).or(of_few) {

@@ -208,7 +208,7 @@ impl Bench<'_> {
     fn warm_pass_s(&self, index: usize) -> f64 {
         let condition = &self.record.conditions[index];
         let compare = self.record.origins.get(index).and_then(|it| self.record.experiment.comparisons.get(*it));
-        let is_named = compare.is_some_and(|it| it.range.is_some() || it.full_range.is_some());
+        let is_named = compare.is_some_and(|it| it.range.is_some());
         match is_named && condition.workload == Workload::Scan {
             true => (condition.range.bytes as f64 / SCANNED_BYTES_PER_S).max(WARM_PASS_S),
             false => WARM_PASS_S,

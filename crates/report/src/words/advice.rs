@@ -232,7 +232,8 @@ pub fn settles(of: Settles) -> String {
         Settles::SwitchMeasured => "what its own switch gains is measured, and of other methods nothing is known",
         Settles::WithoutOnce => "without --once the program is run and held against the replay",
         Settles::ExactRecording => {
-            "a recording with every page seen would tell: try a file of your own, a larger --exact-budget"
+            "a recording with every page seen would tell: try a file of your own, a larger --exact-budget (of a trace: of trace \
+             record)"
         }
         Settles::Anew => "a recording of this very run would tell: leave --trace out",
         Settles::Reason => "it can be tried again when that is out of the way",

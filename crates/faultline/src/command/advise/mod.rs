@@ -310,9 +310,10 @@ impl Known {
         let began = file_time();
         let trace = record(&[], None)?.trace;
         let all = replay::summary(&trace)?;
-        // Other executions say themselves how they ended.
-        all.run.iter().filter(|_| args.once).flat_map(|it| &it.notes).for_each(|it| output::warn(it));
         let mut matter = files::matters(&all, files::is_own_here)?;
+        // Where it is executed again, the executions have these remarks.
+        let remarks = all.run.iter().filter(|_| args.once).flat_map(|it| &it.notes);
+        remarks.for_each(|it| output::warn(&format!("of the command: {it}")));
         let path = |place: usize| PathBuf::from(&all.files[place].file.path);
         // How much is mapped is not how much is reached: a program may look at one page of a large file.
         let open = files::undecided(&all, &matter, files::is_own_here);
@@ -336,10 +337,12 @@ impl Known {
             let counts =
                 all.files.iter().find(|it| Path::new(&it.file.path) == changed).and_then(|it| it.file.counts.as_ref());
             let (file, why) = (changed.display(), "a file that changes cannot be measured again and again");
-            // One that was open before, for writing, is not seen to be opened.
-            match counts.is_some_and(|it| it.opens > 0 && it.opens_for_writing == 0) {
-                true => bail!("{file} changed while the command ran, by something else, and {why}; try it on a copy"),
-                false => bail!("the command writes to {file}, and {why}; try it on one that it only reads"),
+            match counts.is_some_and(|it| it.opens_for_writing > 0) {
+                true => bail!("the command writes to {file}, and {why}; try it on one that it only reads"),
+                // It may be another program, or the command by a descriptor that it was given.
+                false => bail!(
+                    "{file} changed while the command ran, which was not seen to open it for writing, and {why}; try it on a copy"
+                ),
             }
         }
         if measured_fills(args).contains(&Fill::Found) {
