@@ -121,7 +121,7 @@ impl<'a> Run<'a> {
 
     /// The comparison of the experiment that a condition comes from.
     pub(crate) fn origin(&self, condition: usize) -> Option<&'a Compare> {
-        self.record.experiment.comparisons.get(*self.record.origins.get(condition)?)
+        self.record.origin(condition)
     }
 
     pub(crate) fn page_bytes(&self) -> u64 {

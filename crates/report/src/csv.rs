@@ -88,7 +88,7 @@ fn fields(record: &Record, sample: &Sample) -> Vec<String> {
     });
     let condition = condition.as_ref();
     let of_cell = |show: &dyn Fn(&schema::record::Cell) -> String| cell.map_or(String::new(), show);
-    let compare = cell.and_then(|cell| record.experiment.comparisons.get(*record.origins.get(cell.condition)?));
+    let compare = cell.and_then(|cell| record.origin(cell.condition));
     // A command has few of them.
     let of_condition = |field: &Field, show: fn(&schema::Condition) -> String| {
         condition.filter(|it| (field.of)(it)).map_or(String::new(), show)

@@ -390,30 +390,34 @@ impl Condition {
         }
     }
 
-    /// Whether so many blocks of a pass, in so many bytes, are a part of the job that says nothing of the whole where that depends on
-    /// its size. A job that writes is of all of the file.
-    pub fn is_part_of_job(&self, blocks: u64, bytes: u64, page_bytes: u64) -> bool {
+    /// The blocks of the whole job, where so many of a pass, in so many bytes, are a part of it that leaves open what depends on its
+    /// size. A job that writes is of all of the file.
+    pub fn job_of_part(&self, blocks: u64, bytes: u64, page_bytes: u64) -> Option<u64> {
         /// As good as all of them.
         const WHOLE: f64 = 0.75;
         /// Of stores in order: what is read into small folios first counts for little beside it.
         const ENOUGH_BYTES: u64 = 1 << 30;
-        let within = if self.workload.writes() { self.file_bytes } else { bytes };
+        let job_blocks = self.job_blocks(if self.workload.writes() { self.file_bytes } else { bytes }, page_bytes);
         let stored = blocks.saturating_mul(self.block_bytes);
         let is_large = self.workload.writes() && self.workload.is_ascending() && stored >= ENOUGH_BYTES;
-        (blocks as f64) < WHOLE * self.job_blocks(within, page_bytes) as f64 && !is_large
+        ((blocks as f64) < WHOLE * job_blocks as f64 && !is_large).then_some(job_blocks)
+    }
+
+    /// What it writes to, or updates, was written before.
+    pub fn has_its_blocks(&self) -> bool {
+        self.layout.is_none_or(|it| it == Layout::Written)
     }
 
     /// It writes over what the file has, and is not synced block by block, which waits for the device.
     pub fn writes_over(&self) -> bool {
-        let is_written = self.layout.is_none_or(|it| it == Layout::Written);
-        self.workload.has_layout() && is_written && self.durability != Durability::SyncEach
+        self.workload.has_layout() && self.has_its_blocks() && self.durability != Durability::SyncEach
     }
 
     /// Whether a pass reads from the file all that it covers: what overwrites or appends has nothing to read but the pages that
     /// it writes a part of, and of space that was only reserved nothing comes from the device.
     pub fn reads_what_it_covers(&self) -> bool {
         match self.workload {
-            Workload::Update => self.layout.is_none_or(|it| it == Layout::Written),
+            Workload::Update => self.has_its_blocks(),
             workload => !workload.writes(),
         }
     }

@@ -9,6 +9,7 @@ use crate::{
     Arm, CellId, Condition, ConditionId, Experiment, Fill, Skip, Span,
     beats::Beats,
     calibration::Calibration,
+    experiment::Compare,
     pass::{Phases, Tally},
     reading::Value,
 };
@@ -155,6 +156,11 @@ impl Record {
 impl Record {
     pub fn condition_id(&self, condition_index: usize) -> ConditionId {
         ConditionId { condition_index, comparison_index: self.origins.get(condition_index).copied() }
+    }
+
+    /// The comparison of the experiment that a condition is of.
+    pub fn origin(&self, condition_index: usize) -> Option<&Compare> {
+        self.experiment.comparisons.get(*self.origins.get(condition_index)?)
     }
 
     /// Whether the passes of a condition read another part of the file in each round.

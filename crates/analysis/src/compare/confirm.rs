@@ -223,10 +223,9 @@ fn of_a_part(run: &Run, arms: [&Cell; 2], job: Option<(u64, u64)>) -> Option<(Re
 pub(crate) fn part_of_job(does: &Condition, page_bytes: u64, job: Option<(u64, u64)>) -> Option<Reason> {
     let writes = does.workload.writes();
     let (blocks, bytes) = job.unwrap_or((does.ops, does.range.bytes));
-    let job_blocks = does.job_blocks(if writes { does.file_bytes } else { bytes }, page_bytes);
     let is_alike = writes && does.fill().is_some_and(schema::Fill::is_uniform);
-    let is_part = does.is_part_of_job(blocks, bytes, page_bytes) && !is_alike;
-    is_part.then_some(Reason::FewBlocks { blocks, job_blocks, writes })
+    let job_blocks = does.job_of_part(blocks, bytes, page_bytes).filter(|_| !is_alike)?;
+    Some(Reason::FewBlocks { blocks, job_blocks, writes })
 }
 
 /// Of the reads of a pass, where more of them change little: a fault takes one or two microseconds, a read call about one.
@@ -234,8 +233,7 @@ const FEW_FAULTS: f64 = 0.02;
 
 /// Whether the planner chose how large the passes of a cell are.
 fn is_planned(record: &Record, cell: &record::Cell) -> bool {
-    let compare = record.origins.get(cell.condition).and_then(|it| record.experiment.comparisons.get(*it));
-    compare.is_some_and(|it| it.leaves_size_open_to(&cell.arm.name))
+    record.origin(cell.condition).is_some_and(|it| it.leaves_size_open_to(&cell.arm.name))
 }
 
 /// Why the passes of a cell's rounds, or larger ones that covered so many bytes, do not answer for the whole file: by what

@@ -119,7 +119,7 @@ impl Bench<'_> {
             if (ops as f64) < measured.ops as f64 * larger {
                 return None;
             }
-            if depends_on_size && measured.is_part_of_job(ops, window.bytes, sys::page_bytes()) {
+            if depends_on_size && measured.job_of_part(ops, window.bytes, sys::page_bytes()).is_some() {
                 return None;
             }
             let twice = if measured.state.is_held() { 2.0 } else { 1.0 };
@@ -134,7 +134,6 @@ impl Bench<'_> {
                 } else {
                     window
                 };
-                let condition = self.record.cells[baseline].condition;
                 let job = Confirmation {
                     condition,
                     baseline_cell: baseline,

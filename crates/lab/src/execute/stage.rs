@@ -207,8 +207,7 @@ impl Bench<'_> {
     /// What a pass in memory takes, in seconds. A range that the experiment names is covered where that fits.
     fn warm_pass_s(&self, index: usize) -> f64 {
         let condition = &self.record.conditions[index];
-        let compare = self.record.origins.get(index).and_then(|it| self.record.experiment.comparisons.get(*it));
-        let is_named = compare.is_some_and(|it| it.range.is_some());
+        let is_named = self.record.origin(index).is_some_and(|it| it.range.is_some());
         match is_named && condition.workload == Workload::Scan {
             true => (condition.range.bytes as f64 / SCANNED_BYTES_PER_S).max(WARM_PASS_S),
             false => WARM_PASS_S,
@@ -249,7 +248,7 @@ impl Bench<'_> {
     fn claimed_cpu(&self, index: usize) -> Option<ClaimedCpu> {
         let experiment = &self.record.experiment;
         let condition = &self.record.conditions[index];
-        let compare = self.record.origins.get(index).and_then(|it| experiment.comparisons.get(*it))?;
+        let compare = self.record.origin(index)?;
         let by_ticks = |claim: &&Claim| match claim.metric {
             it if it.is_part_of_cpu() => true,
             // Only natively is their sum from the scheduler's clock.

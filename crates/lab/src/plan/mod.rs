@@ -353,10 +353,9 @@ pub fn may_move<'a>(condition: &Condition, mut cells: impl Iterator<Item = &'a C
     let lives_in_parts = matches!(condition.state, State::Cached | State::Mapped | State::Locked);
     // Read-ahead begins small, so the first folios of a file are smaller than the others, and a store to a mapping dirties all of
     // its folio.
-    let has_its_blocks = condition.layout.unwrap_or(Layout::Written) == Layout::Written;
     let goes_on = match condition.workload {
         Workload::Scan => true,
-        Workload::Overwrite | Workload::Update => has_its_blocks,
+        Workload::Overwrite | Workload::Update => condition.has_its_blocks(),
         _ => false,
     };
     let is_free = |it: &Cell| it.own_condition.is_none() && (it.skipped.is_some() || !it.arm.is_from_start());

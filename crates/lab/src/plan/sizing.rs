@@ -56,8 +56,8 @@ pub struct Trial {
     pub whole_range_ns: f64,
     /// More than a read takes of pages that are there, what looks at its bytes included.
     pub found_ns: f64,
-    /// Random reads through a mapping of pages in memory, or of those that are found: the more a pass makes, the less each of them takes, because fewer of them
-    /// fault, or because populating is done once.
+    /// Random reads through a mapping of pages in memory, or of those that are found: the more a pass makes, the less each of
+    /// them takes, because fewer of them fault, or because populating is done once.
     pub maps_in_memory: bool,
 }
 
