@@ -14,6 +14,7 @@ mod commands;
 mod compare;
 mod cost;
 mod gains;
+mod headline;
 mod measured;
 mod rate;
 mod several;
@@ -39,14 +40,15 @@ use warnings::{around, cpu_cache, traps};
 
 pub use advice::arm_of;
 pub use advised::advised;
-pub use answers::headline::headlines;
 pub use cells::precision::{PRECISION, is_precise};
 pub use claims::outlook;
 pub use commands::{
     mechanism::{Ways, ways},
     share::Spent,
 };
+pub use compare::confirm::is_open;
 pub use cost::{ForecastQuestion, faults_on, fit, fit_fills, forecast, miss_cost};
+pub use headline::headlines;
 pub use several::{
     gate::{Analyzed, gate},
     ledger::Claims,

@@ -215,7 +215,10 @@ fn elsewhere(workload: Workload, asked: &str) -> String {
         others.filter(|it| it.name != asked && it.comparisons.iter().any(|it| it.workload.contains(&workload)));
     let names: Vec<String> = having.map(|it| format!("-e {}", it.name)).collect();
     match names.is_empty() {
-        true => format!("no other experiment that is built in has {workload}"),
+        true => format!(
+            "no other experiment that is built in has {workload}: write one with `workload = \"{workload}\"` \
+             (docs/FORMATS.md), and measure it with --experiment FILE"
+        ),
         false => format!("{workload} is in {}", names.join(", ")),
     }
 }

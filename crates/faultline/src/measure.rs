@@ -119,6 +119,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &RunSettings) ->
             checkpoint: &mut |record| saved = output::save(how.store, record),
             is_precise: &analysis::is_precise,
             headlines: &analysis::headlines,
+            is_open: &analysis::is_open,
         },
     );
     how.line.done();

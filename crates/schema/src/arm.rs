@@ -141,7 +141,7 @@ impl Arm {
     /// Random reads of pages in memory, or of those that are found, of which a mapping has fewer faults for each the more there are, or
     /// one cost for all of them: which method wins depends on their number.
     pub fn shares_faults(&self, under: &Condition) -> bool {
-        self.maps() && under.workload == Workload::Random && matches!(under.state, State::Cached | State::AsIs)
+        self.maps() && under.reads_share_faults()
     }
 
     /// Which method wins depends on how much of the job a pass does: with more of it the mapping takes less for each block. Of stores:

@@ -311,6 +311,9 @@ pub struct Start {
     pub fill: Option<Fill>,
 }
 
+/// Of a job, what is as good as all of it.
+const WHOLE: f64 = 0.75;
+
 impl Condition {
     /// Whether random blocks may lie across the border of two pages although they would fit into as many: they begin
     /// anywhere, or the range that they are counted from begins within a page.
@@ -390,22 +393,35 @@ impl Condition {
         }
     }
 
-    /// The blocks of the whole job, where so many of a pass, in so many bytes, are a part of it that leaves open what depends on its
-    /// size. A job that writes is of all of the file.
+    /// The blocks of the whole job within so many bytes, where so many of a pass are a part of it that leaves open what depends on its
+    /// size.
     pub fn job_of_part(&self, blocks: u64, bytes: u64, page_bytes: u64) -> Option<u64> {
-        /// As good as all of them.
-        const WHOLE: f64 = 0.75;
         /// Of stores in order: what is read into small folios first counts for little beside it.
         const ENOUGH_BYTES: u64 = 1 << 30;
-        let job_blocks = self.job_blocks(if self.workload.writes() { self.file_bytes } else { bytes }, page_bytes);
+        let job_blocks = self.job_blocks(bytes, page_bytes);
         let stored = blocks.saturating_mul(self.block_bytes);
         let is_large = self.workload.writes() && self.workload.is_ascending() && stored >= ENOUGH_BYTES;
         ((blocks as f64) < WHOLE * job_blocks as f64 && !is_large).then_some(job_blocks)
     }
 
+    /// Whether so many blocks are more than the whole job within so many bytes: passes over a small file are as long as can be timed.
+    pub fn exceeds_job(&self, blocks: u64, bytes: u64, page_bytes: u64) -> bool {
+        WHOLE * blocks as f64 > self.job_blocks(bytes, page_bytes) as f64
+    }
+
     /// What it writes to, or updates, was written before.
     pub fn has_its_blocks(&self) -> bool {
         self.layout.is_none_or(|it| it == Layout::Written)
+    }
+
+    /// Random reads of pages in memory, or of those that are found, of which a fault through a mapping serves several.
+    pub fn reads_share_faults(&self) -> bool {
+        self.workload == Workload::Random && matches!(self.state, State::Cached | State::AsIs)
+    }
+
+    /// A scan during which read-ahead starts and grows.
+    pub fn is_cold_scan(&self) -> bool {
+        self.workload == Workload::Scan && self.state == State::Cold
     }
 
     /// It writes over what the file has, and is not synced block by block, which waits for the device.

@@ -4,6 +4,5 @@ pub(crate) mod choice;
 pub(crate) mod crossover;
 pub(crate) mod figures;
 pub(crate) mod fills;
-pub(crate) mod headline;
 pub(crate) mod map;
 pub(crate) mod stalls;

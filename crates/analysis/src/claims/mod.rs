@@ -12,7 +12,7 @@ mod question;
 use schema::{
     Fill,
     conclusion::Conclusion,
-    experiment::{Claim, Variant},
+    experiment::{Claim, Metric, Variant},
     findings::{ClaimFinding, ClaimMeasured, ClaimOnFolios, ClaimVerdict, PublishedClaim},
     reason::{NotInRun, Reason},
 };
@@ -28,6 +28,14 @@ const DECIDED: [ClaimVerdict; 3] = [ClaimVerdict::Holds, ClaimVerdict::Reversed,
 
 pub(crate) fn all(run: &Run) -> Vec<ClaimFinding> {
     run.record.experiment.claims.iter().map(|claim| finding(run, claim)).collect()
+}
+
+/// The cells, the one that is held against first, that claims about times are decided by: those with passes.
+pub(crate) fn timed_pairs(run: &Run) -> Vec<[usize; 2]> {
+    let claims = run.record.experiment.claims.iter().filter(|it| it.metric == Metric::Time);
+    let questions: Vec<Question> = claims.filter_map(|it| Question::of(run, it).ok()).collect();
+    let asked = questions.iter().flat_map(|it| it.asked(run));
+    asked.filter(|it| it.variant != Some(Variant::AsPublished)).flat_map(|it| it.pairs()).collect()
 }
 
 struct ClaimAnswer {

@@ -48,6 +48,13 @@ impl<'a, 'r> AskedCondition<'a, 'r> {
     pub(super) fn cells(&self) -> impl Iterator<Item = &'r Cell<'a>> {
         [Some(self.here), self.there].into_iter().flatten().flat_map(Side::cells)
     }
+
+    /// The two cells of each side that are held against each other, where both have passes.
+    pub(super) fn pairs(&self) -> Vec<[usize; 2]> {
+        let sides = [Some(self.here), self.there].into_iter().flatten();
+        let measured = sides.filter(|it| it.cells().all(|cell| !cell.passes.is_empty()));
+        measured.filter_map(|it| Some([it.than?.id.cell, it.arm.id.cell])).collect()
+    }
 }
 
 /// The cells of a claim under one condition.
@@ -343,20 +350,26 @@ impl<'a> Question<'a> {
                 here.than.is_some() && metric::is_part_of_time(self.claim.metric) && DECIDED.contains(&verdict);
             is_asked.then(|| self.is_noise(run, estimate, rounds, &[here])).flatten()
         };
-        // What their times leave open because the passes are a part of the job, their processor time and their parts do, too.
-        let of_few_blocks = || {
-            let is_of_time = metric::is_part_of_time(self.claim.metric)
-                || self.claim.metric.is_part_of_cpu()
-                || self.claim.metric == Metric::Cpu;
-            let than = here.than.filter(|_| is_of_time && DECIDED.contains(&verdict))?;
-            compare(run, than, here.arm).reason.filter(|it| matches!(it, Reason::FewBlocks { .. }))
-        };
+        let of_few_blocks = || self.of_few_blocks(run, here).filter(|_| DECIDED.contains(&verdict));
         let decided = match of_part().or_else(of_few_blocks) {
             Some(why) => (ClaimVerdict::Undecided, Some(why)),
             None => (verdict, why),
         };
         let (verdict, why) = self.unless_busy(run, &[here], decided);
         ClaimOutcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome }
+    }
+
+    /// That passes are a part of the job of which the times depend: what the times of two arms leave open for that, their processor time
+    /// and their parts do, too.
+    fn of_few_blocks(&self, run: &Run, side: Side) -> Option<Reason> {
+        let metric = self.claim.metric;
+        let is_of_time =
+            matches!(metric, Metric::Time | Metric::Cpu) || metric::is_part_of_time(metric) || metric.is_part_of_cpu();
+        let why = match side.than.filter(|_| is_of_time) {
+            Some(than) => compare(run, than, side.arm).reason,
+            None => confirm::part_of_job_alone(run, side.arm).filter(|_| is_of_time),
+        };
+        why.filter(|it| matches!(it, Reason::FewBlocks { .. }))
     }
 
     /// What was decided of threads that stop, unless other work of the machine may have stopped them.
@@ -456,6 +469,7 @@ impl<'a> Question<'a> {
                 side.cells().find_map(|cell| confirm::too_small(run.record, cell.id.cell, covered))
             })
         };
+        let few_blocks = || sides.iter().find_map(|it| self.of_few_blocks(run, *it));
         let is_noise = || self.is_noise(run, estimate, rounds, &sides);
         let forks = || self.depends_on_fork(run, here, Some((there, estimate.median)));
         let came_free = || {
@@ -471,7 +485,7 @@ impl<'a> Question<'a> {
                 (judge(self.expect, throttle::scaled(estimate, by), rounds).0 != decided.0).then_some(why)
             })
         };
-        let open = match self.claim.metric {
+        let of_passes = match self.claim.metric {
             Metric::Time => contradicted().or_else(came_free).or_else(too_small).or_else(forks).or_else(is_noise),
             // They are of their times.
             it if it == Metric::CeilingShare || metric::is_part_of_time(it) => {
@@ -479,7 +493,7 @@ impl<'a> Question<'a> {
             }
             _ => too_small().or_else(forks),
         };
-        match open {
+        match of_passes.or_else(few_blocks) {
             Some(why) => (
                 if contradicted().is_some() { AnswerOf::Neither } else { answer_of },
                 (ClaimVerdict::Undecided, Some(why)),

@@ -1,7 +1,7 @@
 //! Answers at the size of the job: what was measured again there, and whether it says the same.
 
 use schema::{
-    Condition, Record, State, Workload,
+    Condition, Record, Span,
     caution::Caution,
     condition::WINDOWS_LEAST,
     findings::{AnswerOf, Comparison, Confirmed, Estimate, Verdict},
@@ -92,6 +92,12 @@ pub(super) fn answer_by_job(finding: &mut Comparison, speedup: Estimate, verdict
     (finding.speedup, finding.verdict, finding.reason) = (Some(speedup), verdict, None);
     // The counts are of the rounds.
     finding.explanation = None;
+}
+
+/// Whether the pairs of a job decide nothing.
+pub fn is_open(job: &Confirmation) -> bool {
+    let ratios = job.pairs.iter().map(|[baseline, arm]| baseline / arm);
+    verdict(stats::median_of_positive(ratios), job.pairs.len() as u32).is_err()
 }
 
 fn too_little(run: &Run, job: &Confirmation, arms: [&Cell; 2]) -> Option<TooLittle> {
@@ -187,20 +193,29 @@ fn leave_open(finding: &mut Comparison, reason: Reason) {
 /// The more of the job a pass does, the less of it faults through a mapping: one that loses, or is as fast, by a part may win by all
 /// of it. After a random fill of 300 MiB it lost 3.6 times by 8,192 random reads, and won 1.1 times by 76,800; updates of the first 25 MiB
 /// of 200 were 1.4 times slower through a mapping, and those of all 4.4 times faster (so did independent programs). Where the planner
-/// chose the part and no larger job answered, nothing is decided; what a mapping wins by a part stays, and is not confirmed.
+/// chose the part and no larger job answered, nothing is decided; what a mapping wins by a part stays, and is not confirmed. The same
+/// of a small file, of which passes make more reads than it has pages to be long enough: it may lose by as many as that.
 pub(crate) fn leave_open_what_a_part_says(run: &Run, arms: [&Cell; 2], finding: &mut Comparison) {
     let answered = finding.confirmed.as_ref().filter(|_| finding.answer_of.is_confirmed());
-    let Some((reason, wins)) = of_a_part(run, arms, answered.map(|it| (it.ops, it.bytes))) else { return };
-    if finding.verdict != wins && finding.bounds().is_some() {
-        leave_open(finding, reason);
-    } else if finding.verdict == wins && finding.answer_of == AnswerOf::Rounds {
-        finding.answer_of = AnswerOf::RoundsUnconfirmed;
+    let Some((size, wins)) = of_another_size(run, arms, answered.map(|it| (it.ops, it.bytes))) else { return };
+    match size {
+        Apart::Part(reason) if finding.verdict != wins && finding.bounds().is_some() => leave_open(finding, reason),
+        _ if finding.verdict == wins && finding.answer_of == AnswerOf::Rounds => {
+            finding.answer_of = AnswerOf::RoundsUnconfirmed;
+        }
+        _ => {}
     }
 }
 
-/// Why passes of the rounds, or of a job of so many blocks in so many bytes, do not answer for all of the file; and what they may say
-/// nevertheless: that the arm that takes the less for each block the more there are is ahead already.
-fn of_a_part(run: &Run, arms: [&Cell; 2], job: Option<(u64, u64)>) -> Option<(Reason, Verdict)> {
+/// How passes differ from the whole job in a way that the answer may depend on.
+enum Apart {
+    Part(Reason),
+    More,
+}
+
+/// Why passes of the rounds, or of a job of so many blocks in so many bytes, do not answer for all of the file; and what needs to be
+/// confirmed: that the arm that takes the less for each block the more there are is ahead.
+fn of_another_size(run: &Run, arms: [&Cell; 2], job: Option<(u64, u64)>) -> Option<(Apart, Verdict)> {
     let maps = |it: &Cell| it.arm().depends_on_size(it.own);
     // One that is populated has its cost once, however many reads there are.
     let has_cost_once = |it: &Cell| it.arm().shares_faults(it.own) && it.arm().fills_page_table();
@@ -210,30 +225,61 @@ fn of_a_part(run: &Run, arms: [&Cell; 2], job: Option<(u64, u64)>) -> Option<(Re
         _ => return None,
     };
     let mapping = arms[gains];
-    let reason = part_of_job(mapping.own, run.page_bytes(), job)?;
-    // What a write takes depends on where in the file it is by calls, too: where folios are of 2 MiB it took twice as long.
-    let faults = mapping.count("minor_faults").map(|it| it / mapping.own.ops.max(1) as f64);
-    let fault = mapping.own.workload.writes() || has_cost_once(mapping) || faults.is_none_or(|it| it > FEW_FAULTS);
+    let does = mapping.own;
     let wins = [Verdict::Slower, Verdict::Faster][gains];
-    (is_planned(run.record, mapping.entry) && fault).then_some((reason, wins))
+    let (blocks, bytes) = job_within(run.record, mapping.entry, does, job)?;
+    if !has_cost_once(mapping) && !faults_often(mapping) {
+        return None;
+    }
+    if does.exceeds_job(blocks, bytes, run.page_bytes()) {
+        return Some((Apart::More, wins));
+    }
+    Some((Apart::Part(part_of_job(run.record, mapping.entry, does, job)?), wins))
+}
+
+/// Of hardly any fault more reads change little. What a write takes depends on where in the file it is by calls, too: where folios are of
+/// 2 MiB it took twice as long.
+fn faults_often(mapping: &Cell) -> bool {
+    let faults = mapping.count("minor_faults").map(|it| it / mapping.own.ops.max(1) as f64);
+    mapping.own.workload.writes() || faults.is_none_or(|it| it > FEW_FAULTS)
+}
+
+/// That the passes of an arm are a part of the job, where what it takes depends on that.
+pub(crate) fn part_of_job_alone(run: &Run, cell: &Cell) -> Option<Reason> {
+    let depends = cell.arm().depends_on_size(cell.own) && (cell.arm().fills_page_table() || faults_often(cell));
+    part_of_job(run.record, cell.entry, cell.own, None).filter(|_| depends)
 }
 
 /// That a pass does a part of its job, or larger passes do, of so many blocks in so many bytes. Nothing where that is as good as all
-/// of it.
-pub(crate) fn part_of_job(does: &Condition, page_bytes: u64, job: Option<(u64, u64)>) -> Option<Reason> {
+/// of it, or the part was written down.
+pub(crate) fn part_of_job(
+    record: &Record,
+    cell: &record::Cell,
+    does: &Condition,
+    job: Option<(u64, u64)>,
+) -> Option<Reason> {
     let writes = does.workload.writes();
-    let (blocks, bytes) = job.unwrap_or((does.ops, does.range.bytes));
+    let (blocks, bytes) = job_within(record, cell, does, job)?;
     let is_alike = writes && does.fill().is_some_and(schema::Fill::is_uniform);
-    let job_blocks = does.job_of_part(blocks, bytes, page_bytes).filter(|_| !is_alike)?;
+    let job_blocks = does.job_of_part(blocks, bytes, record.environment.page_bytes).filter(|_| !is_alike)?;
     Some(Reason::FewBlocks { blocks, job_blocks, writes })
+}
+
+/// The blocks of a pass whose size the planner chose, or of larger ones in so many bytes, and the bytes that its whole job is within:
+/// what writes goes over all of the file, or of the range that was named.
+fn job_within(record: &Record, cell: &record::Cell, does: &Condition, job: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    let window = planned_window(record, cell, does)?;
+    let (blocks, bytes) = job.unwrap_or((does.ops, does.range.bytes));
+    Some((blocks, if does.workload.writes() { window.bytes } else { bytes }))
 }
 
 /// Of the reads of a pass, where more of them change little: a fault takes one or two microseconds, a read call about one.
 const FEW_FAULTS: f64 = 0.02;
 
-/// Whether the planner chose how large the passes of a cell are.
-fn is_planned(record: &Record, cell: &record::Cell) -> bool {
-    record.origin(cell.condition).is_some_and(|it| it.leaves_size_open_to(&cell.arm.name))
+/// Where the whole job of a cell lies, if the planner chose how many blocks of it a pass makes.
+fn planned_window(record: &Record, cell: &record::Cell, does: &Condition) -> Option<Span> {
+    let origin = record.origin(cell.condition).filter(|it| it.leaves_blocks_open_to(&cell.arm.name))?;
+    Some(origin.window_of(&cell.arm.name, does))
 }
 
 /// Why the passes of a cell's rounds, or larger ones that covered so many bytes, do not answer for the whole file: by what
@@ -241,18 +287,17 @@ fn is_planned(record: &Record, cell: &record::Cell) -> bool {
 pub(crate) fn too_small(record: &Record, cell: usize, covered: u64) -> Option<Reason> {
     let cell = record.cells.get(cell)?;
     let does = cell.own_condition.as_ref().or_else(|| record.conditions.get(cell.condition))?;
-    let is_planned = is_planned(record, cell);
+    let whole_bytes = planned_window(record, cell, does)?.bytes;
     let window_bytes = record.target.window_bytes();
     let covered_bytes = covered.max(does.range.bytes);
     // Throttled storage takes as long for the first bytes as for the others.
     let is_throttled = does.storage.is_some_and(|it| it.read_bytes_per_s.is_some());
-    let is_small = does.state == State::Cold
-        && does.workload == Workload::Scan
+    let is_small = does.is_cold_scan()
         && !is_throttled
-        && covered_bytes < does.file_bytes
+        && covered_bytes < whole_bytes
         && covered_bytes < WINDOWS_LEAST.saturating_mul(window_bytes);
     let least = WINDOWS_LEAST;
-    (is_planned && is_small).then_some(Reason::FewWindows { covered_bytes, window_bytes, least })
+    is_small.then_some(Reason::FewWindows { covered_bytes, window_bytes, least })
 }
 
 const _: () = assert!(Confirmation::PAIRS == LEAST_PAIRS, "what is measured again can be decided");

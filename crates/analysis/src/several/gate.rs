@@ -156,7 +156,7 @@ impl CellOfRun {
             part: [cell.map(|it| it.id.cell), comparison.map(|it| it.baseline_cell)].into_iter().flatten().find_map(
                 |at| {
                     let cell = findings.cells.iter().find(|it| it.id.cell == at)?;
-                    let part = confirm::part_of_job(cell.does(), record.environment.page_bytes, None);
+                    let part = confirm::part_of_job(record, &record.cells[at], cell.does(), None);
                     part.filter(|_| cell.arm.depends_on_size(cell.does()))
                 },
             ),

@@ -1,7 +1,7 @@
 //! Answers that were measured again at the size of the job.
 
 use schema::{
-    Condition, State,
+    Condition, State, Workload,
     caution::Caution,
     conclusion::Conclusion,
     findings::{AnswerOf, ClaimVerdict, Verdict},
@@ -605,6 +605,13 @@ fn a_mapping_that_loses_by_fewer_random_reads_than_the_job_has_is_not_decided_un
     assert_eq!(says(&lab("", 1000, 3000.0, 5.0)), (Verdict::Slower, false), "hardly any fault");
     assert_eq!(says(&lab("", pages, 3000.0, 500.0)), (Verdict::Slower, false), "as many as there are pages");
     assert_eq!(says(&lab("ops = 1000\n", 1000, 3000.0, 500.0)), (Verdict::Slower, false), "so many were asked for");
+    let named = |reads: u64| {
+        let mut lab = lab("range = { bytes = \"16 MiB\" }\n", reads, 3000.0, 500.0);
+        lab.record.conditions[0].range.bytes = 16 * MIB;
+        says(&lab)
+    };
+    assert_eq!(named(1000), (Verdict::Undecided, true), "the range was named, and not how many reads of it");
+    assert_eq!(named(4096), (Verdict::Slower, false), "as many as the range has pages");
     let mut asked_again = lab("", 1000, 3000.0, 500.0);
     let mut again = job(&[0.5; 5]).record.confirmations.remove(0);
     (again.baseline_cell, again.arm_cell, again.ops) = (0, 1, pages);
@@ -617,6 +624,77 @@ fn a_mapping_that_loses_by_fewer_random_reads_than_the_job_has_is_not_decided_un
     let open = asked_again.analyze().comparisons.remove(0);
     assert!((open.speedup.unwrap().median - 1.0 / 3.0).abs() < 0.01, "{:?}", open.speedup);
     assert!(!open.warnings.iter().any(|it| matches!(it, Caution::JobDecides { .. })), "{:?}", open.warnings);
+}
+
+#[test]
+fn more_reads_than_a_small_file_has_pages_do_not_confirm_that_a_mapping_wins() {
+    let of = |mmap_ns: f64, faults: f64, job_times: Option<f64>| {
+        let mut lab = Lab::duel(
+            Condition { workload: Workload::Random, block_bytes: 4096, ..scan("4 KiB", State::Cached) },
+            ("pread", 1000.0),
+            ("mmap", mmap_ns),
+        );
+        let text = "title = \"t\"\n[[compare]]\nworkload = \"random\"\nblock = \"4 KiB\"\nstate = \"cached\"\n\
+                    arms = [\"pread\", \"mmap\"]\n";
+        lab.record.experiment = schema::Experiment::parse("t", text).unwrap();
+        lab.record.origins = vec![0];
+        let under = &mut lab.record.conditions[0];
+        (under.file_bytes, under.range.bytes, under.ops) = (MIB, MIB, 8192);
+        for sample in &mut lab.record.samples {
+            sample.readings.insert("minor_faults".into(), schema::Reading::Value(faults));
+        }
+        lab.record.confirmations.extend(job_times.map(|times| {
+            let mut again = job(&[times; 5]).record.confirmations.remove(0);
+            (again.baseline_cell, again.arm_cell, again.ops) = (0, 1, 256);
+            again.range = lab.record.conditions[0].range;
+            again
+        }));
+        let found = lab.analyze().comparisons.remove(0);
+        (found.verdict, found.answer_of)
+    };
+    assert_eq!(of(500.0, 500.0, None), (Verdict::Faster, AnswerOf::RoundsUnconfirmed));
+    assert_eq!(of(500.0, 500.0, Some(0.5)), (Verdict::Slower, AnswerOf::Job));
+    assert_eq!(of(500.0, 500.0, Some(1.9)), (Verdict::Faster, AnswerOf::RoundsAndJob));
+    assert_eq!(of(500.0, 5.0, None), (Verdict::Faster, AnswerOf::Rounds), "hardly any fault");
+    assert_eq!(of(3000.0, 500.0, None), (Verdict::Slower, AnswerOf::Rounds), "of fewer of them more fault");
+}
+
+#[test]
+fn pairs_of_which_one_was_disturbed_leave_open_what_more_of_them_decide() {
+    let is_open = |ratios: &[f64]| analysis::is_open(&job(ratios).record.confirmations[0]);
+    assert!(!is_open(&[1.2, 1.3, 1.15, 1.25, 1.2]) && !is_open(&[1.0, 0.99, 1.01, 1.0, 1.0]));
+    assert!(is_open(&[1.2, 1.3, 1.15, 1.25]), "four decide nothing");
+    let disturbed = [1.2, 1.3, 0.39, 1.25, 1.2];
+    assert!(is_open(&disturbed));
+    assert!(!is_open(&[&disturbed[..], &[1.2, 1.22, 1.18, 1.3, 1.2, 1.21, 2.5]].concat()));
+    assert!(is_open(&[]));
+}
+
+#[test]
+fn claims_about_two_arms_that_are_no_baseline_are_asked_again_too() {
+    let text = r#"
+        title = "t"
+        [[compare]]
+        name = "scan"
+        workload = "scan"
+        block = "1 MiB"
+        state = "cached"
+        arms = ["read", "pread", "mmap"]
+        [[claim]]
+        id = "a"
+        says = "mmap is faster than pread"
+        compare = "scan"
+        arm = "mmap"
+        than = "pread"
+        expect = "lower"
+    "#;
+    let mut lab = Lab::of_experiment(text);
+    for (cell, ns) in [100.0, 120.0, 300.0].into_iter().enumerate() {
+        lab.measure(cell, 10, ns, |_, _| {});
+    }
+    assert_eq!(analysis::headlines(&lab.record, &[0]), [[0, 1], [1, 2]]);
+    lab.record.experiment.claims[0].metric = schema::experiment::Metric::Cpu;
+    assert_eq!(analysis::headlines(&lab.record, &[0]), [[0, 1]], "passes at the size of the job have times");
 }
 
 #[test]

@@ -838,6 +838,38 @@ fn the_interval_of_a_break_even_holds_what_each_measured_number_of_reads_shows()
 }
 
 #[test]
+fn a_mapping_that_reads_in_no_more_than_calls_do_overtakes_them_at_no_number_of_reads() {
+    let found = |arm: &str, factor: f64| {
+        let mut lab = cold_lab(&[100], 1.0);
+        // A fast device, and calls that take long.
+        let world = World { request: 8_000.0, call: 3_000.0, ..WORLD };
+        lab.record.calibration = Reading::Value(world.calibration());
+        let condition = lab.record.conditions[0].clone();
+        let asked = analysis::ForecastQuestion {
+            arms: ["pread", arm].map(|it| it.parse().unwrap()).to_vec(),
+            block_bytes: 4096,
+            ops: 100,
+            state: State::Cold,
+            ..asked(condition.file_bytes, lab.record.environment.cache_memory_bytes())
+        };
+        let arms = analysis::forecast(&lab.record, &asked).unwrap().arms;
+        let seconds = arms.iter().map(|it| it.components.iter().map(|it| it.ns / 1e9).sum::<f64>());
+        let seconds: Vec<f64> = seconds.zip([1.0, factor]).map(|(it, factor)| it * factor).collect();
+        lab.record.cells[1].arm = arm.parse().unwrap();
+        for it in lab.record.samples.iter_mut() {
+            let schema::record::Outcome::Ok { phases, .. } = &mut it.outcome else { unreachable!() };
+            phases.work_ns = (seconds[it.cell] * 1e9) as u64;
+        }
+        lab.analyze().costs.unwrap().break_evens.len()
+    };
+    // Slower by few reads, and a little faster by many of which most are hits.
+    for factor in [1.01, 1.05, 1.1] {
+        assert_eq!(found("mmap+random", factor), 0, "{factor}");
+        assert_eq!(found("mmap", factor), 1, "{factor}");
+    }
+}
+
+#[test]
 fn what_was_measured_beside_a_break_even_is_the_speedup_of_passes_of_the_same_round() {
     let mut lab = cold_lab(&[100], 2.0);
     // Each round takes longer than the one before, and the mapping has only the first ones.

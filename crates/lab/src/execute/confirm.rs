@@ -12,6 +12,7 @@ use std::{
 
 use schema::{
     Condition, Durability, Fill, Span, State, Workload,
+    experiment::Compare,
     protocol::Tally,
     record::{ColdPass, Confirmation, Outcome, Sample},
 };
@@ -22,13 +23,16 @@ use crate::{
     plan::{self, Given, sizing},
 };
 
+/// So many pairs are made of an answer that the fewest leave open: the two lowest and the two highest of them do not count in its
+/// interval.
+const PAIRS_MOST: u32 = 12;
 /// After so many passes that did not count, the answer is left as it is.
 const INVALID_MOST: usize = 2;
 /// A pass that is not so much larger than those of the rounds asks the same question. Where a mapping in memory has fewer faults for
 /// each block the more there are, one that is a little larger asks another: random reads share them, and what is read first lies in
-/// smaller folios.
+/// smaller folios. So does a cold scan.
 const LARGER: f64 = 4.0;
-const LARGER_OF_MAPPINGS: f64 = 1.25;
+const LARGER_OF_PARTS: f64 = 1.25;
 /// Of the time that is left, each of these may have so many times an equal part: they decide more.
 const PARTS_OF_MAPPINGS: u32 = 3;
 /// Of the memory that is available, at most this is filled.
@@ -42,42 +46,79 @@ type Pair = ([f64; 2], Option<[ColdPass; 2]>);
 impl Bench<'_> {
     /// The answers of a stage, until its time is over.
     pub(super) fn confirm(&mut self, slot: &Slot, until: Instant, given: &[Given], hooks: &mut Hooks) {
-        let open: Vec<usize> = slot.conditions.iter().copied().filter(|&it| given[it] == Given::Nothing).collect();
-        let mut headlines = (hooks.headlines)(&self.record, &open);
-        // First the conditions of which the answer depends on how much of the job there is.
-        let first: BTreeSet<usize> = headlines
-            .iter()
-            .filter(|it| self.depends_on_size(**it))
-            .map(|it| self.record.cells[it[0]].condition)
-            .collect();
-        headlines.sort_by_key(|it| !first.contains(&self.record.cells[it[0]].condition));
+        let open: Vec<usize> = slot.conditions.iter().copied().filter(|&it| self.may_confirm(it, given[it])).collect();
+        let headlines = (hooks.headlines)(&self.record, &open);
+        // First the conditions of which the answer depends on how much of the job there is, then the answer of each other one, and then
+        // what else there is: it has the time that those leave.
+        let condition = |it: &[usize; 2]| self.record.cells[it[0]].condition;
+        let depending: BTreeSet<usize> =
+            headlines.iter().filter(|it| self.depends_on_size(**it)).map(condition).collect();
+        let mut answered: BTreeSet<usize> = BTreeSet::new();
+        let mut in_order: Vec<(u8, [usize; 2])> = Vec::new();
+        for it in headlines {
+            let is_first = answered.insert(condition(&it));
+            in_order.push((if depending.contains(&condition(&it)) { 0 } else { 2 - u8::from(is_first) }, it));
+        }
+        in_order.sort_by_key(|it| it.0);
         let mut wanted: Vec<(Confirmation, Duration)> = Vec::new();
-        for (index, &cells) in headlines.iter().enumerate() {
+        for (index, &(class, cells)) in in_order.iter().enumerate() {
             let planned: Duration = wanted.iter().map(|it| it.1 * Confirmation::PAIRS).sum();
             let left = until.saturating_duration_since(Instant::now()).saturating_sub(planned);
-            let part = left / (headlines.len() - index) as u32;
+            let extra = if class < 2 { in_order[index..].iter().filter(|it| it.0 == 2).count() } else { 0 };
+            let part = left / (in_order.len() - index - extra) as u32;
             let most = (part * PARTS_OF_MAPPINGS).min(left / 2).max(part);
             wanted.extend(self.job_of(cells, if self.depends_on_size(cells) { most } else { part }));
         }
         // All pairs of one answer before the next is begun: fewer decide nothing.
+        let mut made: Vec<(usize, Duration)> = Vec::new();
         for (confirmation, pair_time) in wanted {
-            let label = self.record.conditions[confirmation.condition].label();
-            self.underway = Some(confirmation);
-            for pair in 0.. {
-                let is_over = |it: &Confirmation| {
-                    it.pairs.len() == Confirmation::PAIRS as usize || it.invalid.len() >= INVALID_MOST
-                };
-                let fits = Instant::now() + pair_time <= until;
-                if self.is_interrupted() || !fits || self.underway.as_ref().is_none_or(is_over) {
-                    break;
-                }
-                self.show(format!("at the size of the job: {label}"), hooks);
-                self.draw.round = ROUND + pair;
-                self.confirm_once(pair % 2 == 1);
+            let confirmation = self.pairs(confirmation, Confirmation::PAIRS, (pair_time, until), hooks);
+            if !confirmation.pairs.is_empty() || !confirmation.invalid.is_empty() {
+                made.push((self.record.confirmations.len(), pair_time));
+                self.record.confirmations.push(confirmation);
             }
-            let made = self.underway.take().filter(|it| !it.pairs.is_empty() || !it.invalid.is_empty());
-            self.record.confirmations.extend(made);
         }
+        // Of the fewest pairs a single one that was disturbed leaves all open. More are made of what they leave open, and looked at
+        // once, when all are there: whoever looks after each finds a difference where there is none.
+        for (at, pair_time) in made {
+            let confirmation = self.record.confirmations[at].clone();
+            let missing = PAIRS_MOST - confirmation.pairs.len() as u32;
+            let fits = Instant::now() + pair_time * missing <= until;
+            if fits && (hooks.is_open)(&confirmation) {
+                self.record.confirmations[at] = self.pairs(confirmation, PAIRS_MOST, (pair_time, until), hooks);
+            }
+        }
+    }
+
+    /// Makes pairs until there are so many, each of which takes about so long, as far as the time allows.
+    fn pairs(
+        &mut self,
+        confirmation: Confirmation,
+        most: u32,
+        (pair_time, until): (Duration, Instant),
+        hooks: &mut Hooks,
+    ) -> Confirmation {
+        let label = self.record.conditions[confirmation.condition].label();
+        let before = confirmation.clone();
+        let is_over = |it: &Confirmation| it.pairs.len() >= most as usize || it.invalid.len() >= INVALID_MOST;
+        self.underway = Some(confirmation);
+        for pair in (before.pairs.len() + before.invalid.len()) as u32.. {
+            let fits = Instant::now() + pair_time <= until;
+            if self.is_interrupted() || !fits || self.underway.as_ref().is_none_or(is_over) {
+                break;
+            }
+            self.show(format!("at the size of the job: {label}"), hooks);
+            self.draw.round = ROUND + pair;
+            self.confirm_once(pair % 2 == 1);
+        }
+        self.underway.take().unwrap_or(before)
+    }
+
+    /// Whether the answers of a condition may be measured once more: a size that was written down is part of the question. Of a range
+    /// that is named, the number of random reads is not, and what is in order covers it as far as there is time.
+    pub(super) fn may_confirm(&self, condition: usize, given: Given) -> bool {
+        let is_ascending = self.record.conditions[condition].workload.is_ascending();
+        given == Given::Nothing || given == Given::Range && !is_ascending
     }
 
     /// Whether the answer of two arms depends on how much of the job there is: a part of it asks another question.
@@ -98,8 +139,13 @@ impl Bench<'_> {
             return None;
         }
         let memory = self.record.environment.cache_memory_bytes() / MEMORY_SHARE;
-        // The part of the file that the scans of a condition have is one of many: the job begins where the file does.
-        let whole = Span { offset: 0, bytes: measured.file_bytes.min(memory).max(measured.range.bytes) };
+        let condition = self.record.cells[baseline].condition;
+        let all = Span { offset: 0, bytes: measured.file_bytes };
+        let named = |it: &Compare| it.window_of(&self.record.cells[baseline].arm.name, &measured);
+        let all = self.record.origin(condition).map_or(all, named);
+        // The part of the file that the scans of a condition have is one of many: the job begins where the file does, or the range that
+        // is named.
+        let whole = Span { bytes: all.bytes.min(memory).max(measured.range.bytes), ..all };
         // Fewer random reads over all of it need as large a fill.
         let is_filled =
             |it: &Span| self.fill_ns(&measured, it.bytes).is_some_and(|ns| ns <= time.as_nanos() as f64 / 2.0);
@@ -107,19 +153,21 @@ impl Bench<'_> {
             true => whole,
             false => measured.range,
         };
-        let mut ops = measured.job_blocks(window.bytes, sys::page_bytes());
+        let page = sys::page_bytes();
+        let mut ops = measured.job_blocks(window.bytes, page);
+        let job_bytes = if measured.workload.writes() { all.bytes } else { window.bytes };
         let depends_on_size = self.depends_on_size([baseline, arm]);
         // What cannot lie elsewhere in each round is at the file's start, where folios are smaller.
-        let condition = self.record.cells[baseline].condition;
         let is_at_start = measured.workload == Workload::Scan
             && measured.state.is_filled()
             && !self.may_move(condition, Given::Nothing);
-        let larger = if depends_on_size || is_at_start { LARGER_OF_MAPPINGS } else { LARGER };
+        // Of a cold scan what goes on before read-ahead has grown is a larger part of the first third than of all.
+        let larger = if depends_on_size || is_at_start || measured.is_cold_scan() { LARGER_OF_PARTS } else { LARGER };
         loop {
             if (ops as f64) < measured.ops as f64 * larger {
                 return None;
             }
-            if depends_on_size && measured.job_of_part(ops, window.bytes, sys::page_bytes()).is_some() {
+            if depends_on_size && measured.job_of_part(ops, job_bytes, page).is_some() {
                 return None;
             }
             let twice = if measured.state.is_held() { 2.0 } else { 1.0 };
@@ -156,10 +204,15 @@ impl Bench<'_> {
         let (last, last_ns) = self.last_pass(cell)?;
         let arm = &self.record.cells[cell].arm;
         let alike_ns = last_ns * ops as f64 / under.ops as f64;
-        if !trials::counts_faults(arm, &under) {
-            return Some(alike_ns);
-        }
         let wider = within_bytes as f64 / under.range.bytes.max(1) as f64;
+        if !trials::counts_faults(arm, &under) {
+            // No more comes from the device than there is.
+            let device = last.readings.get("device_read_bytes").and_then(|it| it.value().copied());
+            let device = device.filter(|it| arm.finds_its_pages(&under) && *it > 0.0);
+            let found_ns = ops as f64 * sizing::found_ns(under.block_bytes, under.ops, 0.0, 0.0);
+            let whole_ns = device.map(|it| last_ns * within_bytes as f64 / it + found_ns);
+            return Some(whole_ns.map_or(alike_ns, |it| it.min(alike_ns)));
+        }
         let found_ns = (ops as f64 - under.ops as f64).max(0.0) * sizing::hit_ns(&under);
         if arm.fills_page_table() {
             return Some(alike_ns.min(last_ns * wider + found_ns));

@@ -24,7 +24,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use schema::{Experiment, Record, advised::Advised, observation::Means, record::Ending, timeline::Timeline};
+use schema::{
+    Experiment, Record,
+    advised::Advised,
+    observation::Means,
+    record::{Confirmation, Ending},
+    timeline::Timeline,
+};
 use sys::guard::Guard;
 
 use crate::{
@@ -59,6 +65,8 @@ pub struct Hooks<'a> {
     pub is_precise: &'a dyn Fn(&Record, usize) -> bool,
     /// The two cells, baseline and arm, that decide the answer to each of some conditions as it is now.
     pub headlines: &'a Headlines,
+    /// Whether passes at the size of the job leave open what they were made for.
+    pub is_open: &'a dyn Fn(&Confirmation) -> bool,
 }
 
 /// From a record and the indexes of some conditions to two cells of each.

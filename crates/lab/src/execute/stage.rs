@@ -22,7 +22,7 @@ use super::{
 use crate::{
     plan::{
         self, Given, Stage, possible,
-        sizing::{self, ClaimedCpu, Room, Trial},
+        sizing::{self, ClaimedCpu, Room, Share, Trial},
     },
     runtime, state,
 };
@@ -84,8 +84,8 @@ impl Bench<'_> {
         }
         let whole = self.time_for(stage);
         let begun = Instant::now();
-        // Rounds that were asked for by number are all there is; a question of a size that was written down is of that size.
-        let confirms = self.settings.rounds.is_none() && conditions.iter().any(|&it| given[it] == Given::Nothing);
+        // Rounds that were asked for by number are all there is.
+        let confirms = self.settings.rounds.is_none() && conditions.iter().any(|&it| self.may_confirm(it, given[it]));
         let time = if confirms { whole.mul_f64(1.0 - SHARE_OF_CONFIRMATION) } else { whole };
         let mut trials: BTreeMap<usize, Vec<Trial>> = BTreeMap::new();
         let mut failures: BTreeMap<usize, String> = BTreeMap::new();
@@ -108,20 +108,20 @@ impl Bench<'_> {
         plan::leave_lone_baselines(&mut self.record.cells);
         conditions.retain(|&it| self.is_measured(it));
         let shares = self.shares(time, &conditions, &trials);
-        for (&condition, share_ns) in conditions.iter().zip(shares) {
+        for (&condition, share) in conditions.iter().zip(shares) {
             if !self.may_leave_slow(condition, given[condition]) {
                 continue;
             }
             let trials = trials.entry(condition).or_default();
-            self.leave_slow(condition, given[condition], trials, share_ns);
+            self.leave_slow(condition, given[condition], trials, share);
         }
         plan::leave_lone_baselines(&mut self.record.cells);
         conditions.retain(|&it| self.is_measured(it));
         let shares = self.shares(time, &conditions, &trials);
         let may_touch = may_touch(conditions.iter().map(|&it| (given[it], self.record.conditions[it].range)));
-        for (&condition, share_ns) in conditions.iter().zip(shares) {
+        for (&condition, share) in conditions.iter().zip(shares) {
             let trials = trials.remove(&condition).unwrap_or_default();
-            self.fix_sizes(condition, given[condition], &trials, share_ns);
+            self.fix_sizes(condition, given[condition], &trials, share);
         }
         let moving = self.spread_windows(&conditions, given, may_touch);
         plan::leave_lone_baselines(&mut self.record.cells);
@@ -219,8 +219,8 @@ impl Bench<'_> {
         self.target.window_bytes()
     }
 
-    /// The parts of a stage's time that its conditions have for their rounds, in nanoseconds.
-    fn shares(&self, time: Duration, conditions: &[usize], trials: &BTreeMap<usize, Vec<Trial>>) -> Vec<f64> {
+    /// The parts of a stage's time that its conditions have for their rounds.
+    fn shares(&self, time: Duration, conditions: &[usize], trials: &BTreeMap<usize, Vec<Trial>>) -> Vec<Share> {
         let (window, time_ns) = (self.window(), time.as_nanos() as f64 * SHARE_OF_ROUNDS);
         let need = |condition: &usize| {
             let trials: &[Trial] = trials.get(condition).map_or(&[], |it| it);
@@ -240,8 +240,8 @@ impl Bench<'_> {
     }
 
     /// The part of a stage's time that a condition has, with the number of rounds.
-    pub(super) fn room(&self, share_ns: f64, given: Given) -> Room {
-        Room { share_ns, rounds: self.settings.rounds, whole: given == Given::Range }
+    pub(super) fn room(&self, share: Share, given: Given) -> Room {
+        Room { share, rounds: self.settings.rounds, whole: given == Given::Range }
     }
 
     /// What the claims about user or system time need of a condition's passes.
@@ -391,14 +391,14 @@ impl Bench<'_> {
     }
 
     /// How many blocks a pass of a condition has, and what it then takes, from its trials.
-    fn fix_sizes(&mut self, condition: usize, given: Given, trials: &[Trial], share_ns: f64) {
+    fn fix_sizes(&mut self, condition: usize, given: Given, trials: &[Trial], share: Share) {
         if given != Given::Ops {
             let under = &self.record.conditions[condition];
             let ops = match trials.is_empty() {
                 true => sizing::trial_ops(under),
                 false => {
                     let (baseline, claimed) = (self.baseline_of(condition), self.claimed_cpu(condition));
-                    sizing::size(under, trials, self.room(share_ns, given), &baseline, self.window(), claimed).ops
+                    sizing::size(under, trials, self.room(share, given), &baseline, self.window(), claimed).ops
                 }
             };
             self.cover(condition, ops);

@@ -9,7 +9,7 @@ use crate::{
     link::Trouble,
     plan::{
         self, Given,
-        sizing::{self, Trial},
+        sizing::{self, Share, Trial},
     },
     state,
 };
@@ -62,23 +62,23 @@ impl Bench<'_> {
 
     /// Leaves out the arms that are too slow for a condition's share of the budget. One trial may be unlucky, and one of
     /// few blocks may be all first read; so what seems too slow is tried once more, with a useful pass where that fits.
-    pub(super) fn leave_slow(&mut self, condition: usize, given: Given, trials: &mut Vec<Trial>, share_ns: f64) {
+    pub(super) fn leave_slow(&mut self, condition: usize, given: Given, trials: &mut Vec<Trial>, share: Share) {
         let keep = self.baseline_of(condition);
         let under = self.record.conditions[condition].clone();
         let window = self.window();
-        for (cell, _) in sizing::size(&under, trials, self.room(share_ns, given), &keep, window, None).too_slow {
+        for (cell, _) in sizing::size(&under, trials, self.room(share, given), &keep, window, None).too_slow {
             if self.is_interrupted() || self.clock.is_over() {
                 break;
             }
             let own = self.condition_of(cell);
             let Some(first) = trials.iter_mut().find(|it| it.cell == cell) else { continue };
             let useful = sizing::planned_ops(&own, window).max(first.ops);
-            let fits = first.pass_time(useful).as_nanos() as f64 <= share_ns / 2.0;
+            let fits = first.pass_time(useful).as_nanos() as f64 <= share.ns / 2.0;
             if let Ok(second) = self.try_blocks(cell, given, if fits { useful } else { first.ops }) {
                 *first = first.clone().or_faster(second, useful);
             }
         }
-        for (cell, reason) in sizing::size(&under, trials, self.room(share_ns, given), &keep, window, None).too_slow {
+        for (cell, reason) in sizing::size(&under, trials, self.room(share, given), &keep, window, None).too_slow {
             self.record.cells[cell].leave_out(reason);
         }
         trials.retain(|it| self.record.cells[it.cell].skipped.is_none());

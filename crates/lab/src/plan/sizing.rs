@@ -26,6 +26,8 @@ const PASS_LEAST_NS: f64 = 4e6;
 /// So many times shorter where the fewest rounds would not fit otherwise.
 const SHORTER_MOST: f64 = 8.0;
 const COLD_PASS_LEAST_NS: f64 = 6e6;
+/// The whole job may be shorter, down to this: the clock takes a thousandth of it, and there are more rounds of it.
+const JOB_LEAST_NS: f64 = 5e4;
 
 /// An arm whose pass takes up to this many times as long as the baseline's has rounds in any budget.
 const SLOWER_MOST: f64 = 8.0;
@@ -184,7 +186,7 @@ pub struct Sizing {
 /// A condition's part of the budget, and the number of rounds that was asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
-    pub share_ns: f64,
+    pub share: Share,
     pub rounds: Option<u32>,
     /// The range was named: a pass covers all of it where the fewest rounds of claims fit.
     pub whole: bool,
@@ -196,12 +198,13 @@ pub struct Room {
 pub fn size(
     condition: &Condition,
     trials: &[Trial],
-    Room { share_ns, rounds, whole }: Room,
+    Room { share, rounds, whole }: Room,
     baseline: &[usize],
     window: u64,
     claimed: Option<ClaimedCpu>,
 ) -> Sizing {
     let (floor, cap) = useful(condition, trials, window);
+    let share_ns = share.ns;
     // A pass may take so long that the fewest rounds of this arm alone eat half of the condition's share. The baseline is
     // measured however long it takes, and then so is what loses to it by no more than people ask about.
     let of_baseline = baseline_ns(trials, baseline, floor);
@@ -229,7 +232,9 @@ pub fn size(
     // Where the answer depends on the number of reads, fewer rounds of more of the job say more than many of a part.
     let most = with_rounds(or_asked(ROUNDS_OF_CLAIMS));
     // What a store through a mapping takes depends on what was read before: the first folios are smaller than the others.
-    let is_to_be_whole = condition.writes_over() || whole && condition.workload.is_ascending();
+    // And what goes on at the start of a cold scan is a part of it.
+    let is_to_be_whole =
+        condition.writes_over() || condition.is_cold_scan() || whole && condition.workload.is_ascending();
     let job = (condition.job_blocks(condition.range.bytes, sys::page_bytes()).min(cap)) as f64;
     let of_job = match () {
         () if maps_in_memory => most.min(job),
@@ -246,14 +251,14 @@ pub fn size(
             let needed = trial.pass_ns(blocks as f64);
             // The share grows with the budget, and what the baseline takes does not.
             let asked_ns = rounds.map(|it| f64::from(it) * with_shorter_ns(trials, floor, needed));
-            let budget = asked_ns.map_or(needed / by_share_ns.max(1e6), |it| it / share_ns.max(1e6));
+            let wanted_ns = asked_ns.unwrap_or(2.0 * f64::from(ROUNDS_MIN) * needed);
             let skip = Skip::TooSlow {
                 ns_per_block: trial.ns_per_op(),
                 blocks,
                 twice: trial.doubled,
                 around_ns: trial.around_ns(blocks as f64),
                 pass_ns: needed,
-                budgets: budget.ceil(),
+                budgets: share.times_for(wanted_ns).ceil(),
             };
             (trial.cell, skip)
         })
@@ -286,12 +291,39 @@ fn most_ops(trials: &[&Trial], round_ns: f64, cap: u64) -> f64 {
     low
 }
 
+/// A condition's part of the time of its stage.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share {
+    pub ns: f64,
+    /// What its fewest rounds take, and those of all conditions of the stage.
+    need_ns: f64,
+    needed_ns: f64,
+    /// The time of the stage, and among how many it is shared out.
+    time_ns: f64,
+    conditions: f64,
+}
+
+impl Share {
+    /// How many times the time of the stage gives it so much.
+    fn times_for(self, wanted_ns: f64) -> f64 {
+        let all_ns = match wanted_ns >= self.need_ns {
+            true => self.needed_ns + (wanted_ns - self.need_ns) * self.conditions,
+            false => wanted_ns / self.need_ns * self.needed_ns,
+        };
+        (all_ns / self.time_ns.max(1e6)).max(1.0)
+    }
+}
+
 /// Shares out the time of a stage: to each condition what its fewest rounds take, and of the rest the same to all.
 /// `needs_ns` and the result are in the order of the conditions.
-pub fn shares(time_ns: f64, needs_ns: &[f64]) -> Vec<f64> {
-    let needed: f64 = needs_ns.iter().sum();
-    let rest = (time_ns - needed) / needs_ns.len() as f64;
-    needs_ns.iter().map(|need| if rest >= 0.0 { need + rest } else { need * time_ns / needed }).collect()
+pub fn shares(time_ns: f64, needs_ns: &[f64]) -> Vec<Share> {
+    let (needed_ns, conditions) = (needs_ns.iter().sum::<f64>(), needs_ns.len() as f64);
+    let rest = (time_ns - needed_ns) / conditions;
+    let share = |&need_ns: &f64| {
+        let ns = if rest >= 0.0 { need_ns + rest } else { need_ns * time_ns / needed_ns };
+        Share { ns, need_ns, needed_ns, time_ns, conditions }
+    };
+    needs_ns.iter().map(share).collect()
 }
 
 /// What the fewest rounds of useful passes take, without the arms that may be left out; or all passes together, where a
@@ -392,8 +424,19 @@ fn useful(condition: &Condition, trials: &[Trial], window: u64) -> (u64, u64) {
         return (condition.ops, condition.ops);
     }
     let (floor, cap) = bounds(condition, window);
+    // What depends on how many there are is asked of no more than the whole job: of a small file that is little.
+    let cap = match condition.reads_share_faults() || condition.writes_over() {
+        true => cap.min(whole_job(condition, trials)),
+        false => cap,
+    };
     let least_ns = if condition.state == State::Cold { COLD_PASS_LEAST_NS } else { PASS_LEAST_NS };
     (floor.max(ops_of_fastest(trials, least_ns)).min(cap), cap)
+}
+
+/// The blocks of the whole job, or as many as can be timed.
+fn whole_job(condition: &Condition, trials: &[Trial]) -> u64 {
+    let job = condition.job_blocks(condition.range.bytes, sys::page_bytes());
+    job.max(ops_of_fastest(trials, JOB_LEAST_NS)).max(condition.threads.into())
 }
 
 /// Of passes that could not be as long as they should be.
@@ -525,11 +568,16 @@ pub fn trial_ops(condition: &Condition) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use schema::{condition::Storage, trace::Traced};
+    use schema::{Span, condition::Storage, trace::Traced};
 
     use super::*;
 
     const WINDOW: u64 = 8 << 20;
+
+    /// The time of a stage of one condition.
+    fn all(time_ns: f64) -> Share {
+        shares(time_ns, &[0.0])[0]
+    }
 
     /// With as many rounds as the time allows.
     fn size(
@@ -540,7 +588,14 @@ mod tests {
         window: u64,
         claimed: Option<ClaimedCpu>,
     ) -> Sizing {
-        super::size(condition, trials, Room { share_ns, rounds: None, whole: false }, baseline, window, claimed)
+        super::size(
+            condition,
+            trials,
+            Room { share: all(share_ns), rounds: None, whole: false },
+            baseline,
+            window,
+            claimed,
+        )
     }
 
     fn condition(workload: Workload, state: State, block_bytes: u64, file_bytes: u64) -> Condition {
@@ -610,7 +665,11 @@ mod tests {
         assert_eq!(sized(10.0 * whole_ns).ops, job, "fourteen rounds of it do not fit");
         let less = sized(5.0 * whole_ns);
         assert!((8192..job).contains(&less.ops) && 8.0 * less.round_ns <= 5.01 * whole_ns, "{less:?}");
-        assert!(sized(20.0 * whole_ns).ops > job);
+        assert_eq!(sized(20.0 * whole_ns).ops, job, "more of them are another job");
+        let small = Condition { file_bytes: 1 << 20, range: Span { offset: 0, bytes: 1 << 20 }, ..condition.clone() };
+        assert_eq!(size(&small, &both, 20.0 * whole_ns, &[0], WINDOW, None).ops, 256, "of a small file that is little");
+        let tiny = Condition { file_bytes: 4096, range: Span { offset: 0, bytes: 4096 }, ..condition.clone() };
+        assert!((50..100).contains(&size(&tiny, &both, whole_ns, &[0], WINDOW, None).ops), "a read cannot be timed");
         // Populating takes what it takes once, however few reads follow.
         let populated =
             Trial { found_ns: hit_ns(&condition), whole_range_ns: 30e6, ops: 64, worth_ops: 64.0, ..both[1].clone() };
@@ -625,7 +684,7 @@ mod tests {
         let write = condition(Workload::Overwrite, State::Cached, 65536, 1 << 30);
         let trials = [trial(0, 10_000.0), trial(1, 10_000.0)];
         let sized = |of: &Condition, whole: bool, share_ns: f64| {
-            super::size(of, &trials, Room { share_ns, rounds: None, whole }, &[0], WINDOW, None).ops
+            super::size(of, &trials, Room { share: all(share_ns), rounds: None, whole }, &[0], WINDOW, None).ops
         };
         let (all, enough_ns) = (scan.blocks_in_range(), 10.0 * 2.0 * (16_384.0 * 10_000.0 + 3e6));
         assert_eq!([sized(&scan, true, enough_ns), sized(&write, false, enough_ns)], [all, all]);
@@ -801,25 +860,25 @@ mod tests {
         // Of 8,192 blocks: 11 ms, and 1.03 s.
         let trials = [trial(0, 1000.0), trial(1, 125e3)];
         let slow = |share_ns: f64, rounds: Option<u32>| {
-            let room = Room { share_ns, rounds, whole: false };
+            let room = Room { share: all(share_ns), rounds, whole: false };
             super::size(&condition, &trials, room, &[0], WINDOW, None).too_slow.len()
         };
         assert_eq!(slow(8e9, None), 1, "six rounds of it are most of the time");
         assert_eq!([1, 6, 7].map(|asked| slow(8e9, Some(asked))), [0, 0, 0]);
         assert_eq!([8, 50].map(|asked| slow(8e9, Some(asked))), [1, 1]);
         assert_eq!(slow(5e9, Some(6)), 1);
-        let with_room = Room { share_ns: 8e9, rounds: Some(6), whole: false };
+        let with_room = Room { share: all(8e9), rounds: Some(6), whole: false };
         let sizing = super::size(&condition, &trials, with_room, &[0], WINDOW, None);
         assert!(6.0 * sizing.round_ns <= 8e9, "{sizing:?}");
         let fast = &trials[..1];
         let sizing =
-            super::size(&condition, fast, Room { share_ns: 8e9, rounds: Some(50), whole: false }, &[0], WINDOW, None);
+            super::size(&condition, fast, Room { share: all(8e9), rounds: Some(50), whole: false }, &[0], WINDOW, None);
         assert!(sizing.ops > 8192 && 50.0 * sizing.round_ns <= 8e9 * 1.01, "{sizing:?}");
         // So many times the budget are enough, and not many more than are needed.
         let [Skip::TooSlow { budgets, .. }] = &super::size(
             &condition,
             &trials,
-            Room { share_ns: 4e9, rounds: Some(6), whole: false },
+            Room { share: all(4e9), rounds: Some(6), whole: false },
             &[0],
             WINDOW,
             None,
@@ -933,8 +992,20 @@ mod tests {
 
     #[test]
     fn time_goes_first_where_the_fewest_rounds_need_it() {
-        assert_eq!(shares(100.0, &[10.0, 50.0]), [30.0, 70.0]);
-        assert_eq!(shares(30.0, &[10.0, 50.0]), [5.0, 25.0]);
+        let ns = |time_ns: f64| shares(time_ns, &[10.0, 50.0]).iter().map(|it| it.ns).collect::<Vec<f64>>();
+        assert_eq!(ns(100.0), [30.0, 70.0]);
+        assert_eq!(ns(30.0), [5.0, 25.0]);
+    }
+
+    #[test]
+    fn so_many_times_the_time_give_a_condition_the_share_that_it_lacks() {
+        let needs_ns = [10e9, 50e9];
+        for (time_ns, wanted_ns) in [(100e9, 60e9), (30e9, 8e9), (30e9, 80e9)] {
+            let times = shares(time_ns, &needs_ns)[0].times_for(wanted_ns);
+            let then_ns = shares(times * time_ns, &needs_ns)[0].ns;
+            assert!((then_ns / wanted_ns - 1.0).abs() < 1e-9, "{time_ns} {wanted_ns}: {times} {then_ns}");
+        }
+        assert_eq!(shares(100e9, &needs_ns)[0].times_for(20e9), 1.0, "it has as much");
         let condition = condition(Workload::Scan, State::Cold, 64 << 10, 1 << 30);
         let of = |others: &[f64]| {
             let trials: Vec<Trial> =

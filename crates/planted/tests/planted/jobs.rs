@@ -138,8 +138,9 @@ fn every_report_counts_what_held_what_is_replaced_and_what_is_open() {
         let count = |job: JobAnswer| planted.truth.iter().filter(|it| it.job == Some(job)).count() as f64;
         strayed += count(JobAnswer::Strays);
         let open = count(JobAnswer::Doubts) + count(JobAnswer::Strays);
-        let expected = [count(JobAnswer::Holds), count(JobAnswer::Turns), open, count(JobAnswer::Silent)];
+        let mut expected = vec![count(JobAnswer::Holds), count(JobAnswer::Turns), open, count(JobAnswer::Silent)];
         let all: f64 = expected.iter().sum();
+        expected.retain(|it| *it > 0.0);
         let style = Style { width: 1000, colour: false, details: true };
         let texts = [
             report::markdown(&planted.record, &findings),
@@ -147,8 +148,8 @@ fn every_report_counts_what_held_what_is_replaced_and_what_is_open() {
             report::terminal(&planted.record, &findings, style, None),
         ];
         for text in texts {
-            // The first screen says it too, in fewer words.
-            let at = text.rfind("answers were measured again, in passes").unwrap();
+            // The first screen says it too.
+            let at = text.rfind("answers were measured again, at").unwrap();
             let from = text[..at].rfind(['>', '\n']).unwrap() + 1;
             let to = at + text[at..].find(['<', '\n']).unwrap();
             let shown: Vec<f64> = numbers(&text[from..to]).into_iter().map(|it| it.value).collect();

@@ -9,7 +9,7 @@ use schema::{
 use crate::layout::words::counted;
 
 /// How large the passes are that measure an answer again.
-const AS_MUCH: &str = "in passes as long as time allowed";
+const AS_MUCH: &str = "at the size of the job as far as time allowed";
 
 #[derive(Default)]
 pub(super) struct MeasuredAgain<'a> {
@@ -51,6 +51,22 @@ impl<'a> MeasuredAgain<'a> {
         let all = self.held + self.replaced + self.open + self.without_answer + self.left_aside;
         let verb = if all == 1 { "was" } else { "were" };
         (all > 0).then(|| format!("{} {verb} measured again, {AS_MUCH}", counted(all, "answer", "answers")))
+    }
+
+    /// `3 confirmed, 1 now undecided`: what came of them.
+    pub(super) fn outcomes(&self) -> String {
+        let all = [
+            (self.held, "confirmed"),
+            (self.replaced, "replaced by the new answer"),
+            (self.open, "now undecided"),
+            (self.without_answer, "without an answer at that size"),
+            (
+                self.left_aside,
+                "decided otherwise at that size, which does not count because processes of one arm differ",
+            ),
+        ];
+        let some = all.iter().filter(|it| it.0 > 0);
+        some.map(|(count, words)| format!("{count} {words}")).collect::<Vec<_>>().join(", ")
     }
 }
 

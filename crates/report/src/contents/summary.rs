@@ -300,17 +300,7 @@ fn whole_job(record: &Record, findings: &Findings) -> Vec<String> {
     let labels = Labels::of(record);
     let again = MeasuredAgain::of(findings);
     let Some(measured) = again.says() else { return Vec::new() };
-    let left_aside = match again.left_aside {
-        0 => String::new(),
-        some => {
-            format!(", {some} decided otherwise at that size, which does not count because processes of one arm differ")
-        }
-    };
-    let mut says = vec![format!(
-        "{measured}: {} confirmed, {} replaced by the new answer, {} now undecided, {} without an answer at that \
-         size{left_aside}",
-        again.held, again.replaced, again.open, again.without_answer
-    )];
+    let mut says = vec![format!("{measured}: {}", again.outcomes())];
     let decides = |it: &Comparison| matches!(it.answer_of, AnswerOf::Job | AnswerOf::Neither);
     for (comparison, job) in again.with_ratio.iter().filter(|(it, _)| decides(it)) {
         says.push(format!(

@@ -95,7 +95,7 @@ pub fn warning(warning: &Warning) -> String {
         ),
         Warning::LowCeiling { workload, arm, label, share } => format!(
             "the device's ceiling for {} reads was measured too low, as beside a cache of the host, in a slow moment, or with \
-             fewer requests at once than the arm makes: {arm} read at {} of it ({label}); none of them is called a share of it",
+             fewer requests at once than the arm makes: {arm} reached {} of it ({label}); none of them is called a share of it",
             if *workload == Workload::Scan { "sequential" } else { "random" },
             percent(*share)
         ),

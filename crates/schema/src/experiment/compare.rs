@@ -347,10 +347,20 @@ impl Compare {
         }
     }
 
-    /// The same for one of its arms, which may have a size of its own.
-    pub fn leaves_size_open_to(&self, arm: &str) -> bool {
-        let has_size = |it: &Override| it.range.is_some() || it.ops.is_some();
-        self.leaves_size_open() && !self.arms.iter().any(|it| it.arm.name == arm && has_size(&it.own))
+    /// The planner chooses how many blocks a pass of one of its arms makes, and so how much it covers of a range that may be named.
+    pub fn leaves_blocks_open_to(&self, arm: &str) -> bool {
+        self.ops.is_empty() && self.trace.is_none() && self.own_of(arm).is_none_or(|it| it.ops.is_none())
+    }
+
+    /// Where the whole job of one of its arms lies: in the range that is named for it, or in all of the file.
+    pub fn window_of(&self, arm: &str, condition: &Condition) -> Span {
+        let named = self.own_of(arm).and_then(|it| it.range).or(self.range);
+        let all = Span { offset: 0, bytes: condition.file_bytes };
+        named.map_or(all, |it| it.of(condition.file_bytes, condition.block_bytes))
+    }
+
+    fn own_of(&self, arm: &str) -> Option<&Override> {
+        self.arms.iter().find(|it| it.arm.name == arm && !it.own.is_empty()).map(|it| &it.own)
     }
 
     /// The size of a pass under one of its conditions, as far as it was written down: a part of the question.
@@ -388,7 +398,7 @@ impl Compare {
     /// The same of one of its arms, which may have a size of its own.
     pub fn size_asked_of(&self, condition: &Condition, arm: &str) -> SizeAsked {
         let asked = self.size_asked(condition);
-        let own = self.arms.iter().find(|it| it.arm.name == arm && it.own != Override::default()).map(|it| &it.own);
+        let own = self.own_of(arm);
         SizeAsked { range: own.and_then(|it| it.range).or(asked.range), ops: own.and_then(|it| it.ops).or(asked.ops) }
     }
 

@@ -1,8 +1,9 @@
 //! What to take when in doubt, and what that can lose.
 
 use schema::{
+    Findings,
     answer::{Choice, Loss},
-    findings::MARGIN,
+    findings::{Comparison, MARGIN, Verdict},
 };
 
 use super::{
@@ -49,7 +50,7 @@ impl Words<'_> {
             [next, worst] if next == worst => times(most.times),
             [next, _] => next,
         };
-        let elsewhere = match choice.losses.get(1).map(|it| (it, self.marks(it))) {
+        let elsewhere = match choice.losses.get(1).map(|it| (it, self.marks(choice, it))) {
             _ if is_partial => String::new(),
             Some((next, marks)) if marks.is_empty() => format!(", elsewhere at most {}", next_at_most(next)),
             Some((next, marks)) => format!(", elsewhere at most {} ({})", next_at_most(next), marks.join(", ")),
@@ -57,7 +58,8 @@ impl Words<'_> {
         };
         let least = if is_least && !is_partial { " loses least" } else { "" };
         let mut there = vec![place.as_str()];
-        there.extend(self.marks(most));
+        let marks = self.marks(choice, most);
+        there.extend(marks.iter().map(String::as_str));
         let there = format!(" ({})", there.join(", "));
         let places = match self.than_plain(choice) {
             (plain, None) if plain.is_empty() => format!("{there}{elsewhere}"),
@@ -87,20 +89,50 @@ impl Words<'_> {
         let is_elsewhere = choice.losses.first().is_none_or(|it| it.id != most.id);
         let place = is_elsewhere.then(|| {
             let place = self.place(most.id).unwrap_or_default();
-            self.marks(most).into_iter().fold(place, |place, mark| format!("{place}, {mark}"))
+            self.marks(choice, most).into_iter().fold(place, |place, mark| format!("{place}, {mark}"))
         });
         (format!("{} slower than {}", self::times(times), self.names.short(name)), place)
     }
 
     /// What to know of how much an arm loses.
-    fn marks(&self, loss: &Loss) -> Vec<&'static str> {
+    fn marks(&self, choice: &Choice, loss: &Loss) -> Vec<String> {
         let is_unconfirmed = self.map.iter().any(|it| it.id == loss.id && it.is_unconfirmed());
         let marks = [(loss.by_trial, "expected from a short pass"), (is_unconfirmed, UNCONFIRMED)];
-        marks.into_iter().filter(|it| it.0).map(|it| it.1).collect()
+        let marks = marks.into_iter().filter(|it| it.0).map(|it| it.1.to_string());
+        marks.chain(self.few_reads(choice, loss)).collect()
     }
 
-    /// The most that a choice loses against the plain way from one start, where that is much.
-    pub(super) fn far_behind(&self, choices: &[Choice], conditions: &[usize]) -> Option<String> {
+    /// What a mapping brings in from a cold file stays there for the reads that follow: with more of them it may be the fastest.
+    fn few_reads(&self, choice: &Choice, loss: &Loss) -> Option<String> {
+        let condition = self.record.conditions.get(loss.id.condition_index)?;
+        let cells = self.record.cells.iter().filter(|it| it.condition == loss.id.condition_index);
+        let mut of_choice = cells.filter(|it| choice.arms.contains(&it.arm.name));
+        let job = condition.job_reads(condition.range.bytes, self.record.environment.page_bytes);
+        let is_of_few = of_choice.any(|it| it.arm.maps() && it.arm.finds_its_pages(condition)) && condition.ops < job;
+        is_of_few.then(|| format!("in {}", counted(condition.ops as usize, "read", "reads")))
+    }
+
+    /// What loses most against the plain way from one start, where that is much.
+    pub(super) fn far_behind(&self, findings: &Findings, conditions: &[usize]) -> Option<String> {
+        match &findings.answer.choices[..] {
+            // Of a single condition there is no choice.
+            [] => self.far_behind_in(&findings.comparisons, conditions),
+            choices => self.far_behind_of(choices, conditions),
+        }
+    }
+
+    fn far_behind_in(&self, comparisons: &[Comparison], conditions: &[usize]) -> Option<String> {
+        let has_answer =
+            |it: &&Comparison| self.map.iter().any(|line| line.id == it.id.condition && line.winner.is_some());
+        let of_start = |it: &&Comparison| conditions.contains(&it.id.condition.condition_index);
+        let slower = comparisons.iter().filter(of_start).filter(|it| it.verdict == Verdict::Slower);
+        let far = slower.filter(has_answer).filter_map(|it| Some((1.0 / it.speedup?.median, it)));
+        let (times, most) = far.filter(|it| it.0 >= FAR).max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let [arm, plain] = [&most.arm, &most.baseline].map(|it| self.names.short(it));
+        Some(format!("{arm} {} slower than {plain}", self::times(times)))
+    }
+
+    fn far_behind_of(&self, choices: &[Choice], conditions: &[usize]) -> Option<String> {
         let has_answer = |it: &Loss| self.map.iter().any(|line| line.id == it.id && line.winner.is_some());
         let of_start = |it: &&Loss| conditions.contains(&it.id.condition_index);
         let losses =

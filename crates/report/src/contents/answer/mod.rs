@@ -118,7 +118,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
         let conditions: Vec<usize> = it.fields.iter().flatten().map(|it| it.condition).collect();
         let of_start = break_evens().filter(|it| conditions.contains(&it.id.condition.condition_index));
         it.says = says(&columns, it, &of_start.collect::<Vec<_>>(), &names);
-        it.says.extend(words.far_behind(&findings.answer.choices, &conditions).map(|it| format!("; {it}")));
+        it.says.extend(words.far_behind(findings, &conditions).map(|it| format!("; {it}")));
     }
     Some(Answer {
         now: not_now(record, &names),
@@ -222,7 +222,7 @@ pub(crate) fn trust(findings: &Findings) -> String {
     let again = MeasuredAgain::of(findings);
     match again.says() {
         None => noise,
-        Some(says) => format!("{noise}; {says}, and {} held", again.held),
+        Some(says) => format!("{noise}; {says}: {}", again.outcomes()),
     }
 }
 
