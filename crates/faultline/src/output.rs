@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use rustix::fs::{Access, OFlags};
-use schema::{Findings, Record, across::RunComparison};
+use schema::{Findings, Record, across::RunComparison, leftover::FileIdentity};
 use sys::whole::{AccessRights, Place, Taken, Whole, folder_of};
 
 pub use crate::stderr::{note, note_whole};
@@ -270,8 +270,12 @@ pub fn emit_plan(plan: &schema::plan::PlannedRun, args: &OutputArgs) -> Result<(
 }
 
 fn is_same_file(path: &Path, other: &Path) -> bool {
-    let place = |path| fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
-    place(path).is_some_and(|it| Some(it) == place(other))
+    identity(path).is_some_and(|it| Some(it) == identity(other))
+}
+
+/// Which file that is; nothing where it is none.
+pub fn identity(path: &Path) -> Option<FileIdentity> {
+    fs::metadata(path).ok().map(|it| FileIdentity { device: it.dev(), inode: it.ino() })
 }
 
 fn refused(path: &Path) -> anyhow::Error {

@@ -398,6 +398,38 @@ fn a_command_that_writes_to_its_file_or_reads_none_is_refused_with_the_reason() 
 }
 
 #[test]
+fn a_copy_that_the_command_makes_is_left_out_and_what_it_was_given_is_measured() {
+    let sandbox = Sandbox::new();
+    let (given, made) = (sandbox.file("given", BYTES), sandbox.at("made"));
+    let program = sandbox.write("copy.sh", format!("#!/bin/sh\ncat {given} > {made}\ncat {made} > /dev/null\n"));
+    // The second time it is there already, and written over.
+    for time in ["first", "second"] {
+        let output = advise(&sandbox, &["--once", "--state=cached"], &["sh", &program]);
+        if output.stderr.contains("was not recorded") {
+            return println!("skipped: {}", output.stderr.trim());
+        }
+        assert!(output.stderr.contains("is written meanwhile"), "{time}: {}", output.stderr);
+        assert_eq!(output.document().record.advised.map(|it| it.file), Some(given.clone()), "{time}");
+    }
+}
+
+#[test]
+fn a_trace_is_saved_over_no_file_that_the_command_reads() {
+    let sandbox = Sandbox::new();
+    let (small, large) = (sandbox.file("small", 128 << 10), sandbox.file("large", BYTES));
+    let before = fs::read(&small).unwrap();
+    for options in [vec!["--save-trace", &small], vec![&*format!("--csv={small}")]] {
+        let options = [&options[..], &["--force", "--once"]].concat();
+        let output = sandbox.run(&[&["advise"], &options[..], &["--", "cat", &small, &large]].concat());
+        if output.stderr.contains("was not recorded") {
+            return println!("skipped: {}", output.stderr.trim());
+        }
+        output.expect(2).says(&[&small, "never changed"]);
+        assert!(fs::read(&small).unwrap() == before, "it has its bytes");
+    }
+}
+
+#[test]
 fn a_file_in_shared_memory_is_one_to_advise_about() {
     let sandbox = Sandbox::new();
     let Ok(shared) = tempfile::Builder::new().prefix("faultline").tempdir_in("/dev/shm") else {

@@ -179,7 +179,9 @@ pub fn gate_not_judged(gate: &Gate) -> Vec<String> {
                  its baseline: {}",
                 reason(why)
             ),
-            NotJudgedCause::ThrottleExceeded { reason: why } => reason(why),
+            NotJudgedCause::ThrottleExceeded { reason: why } | NotJudgedCause::OtherFolios { reason: why } => {
+                reason(why)
+            }
             NotJudgedCause::OtherSizes { reason: why } => {
                 format!("the passes of these runs differ much in size, and in one of them {}", reason(why))
             }
@@ -351,7 +353,8 @@ pub(crate) fn answered(versus: &RunComparison) -> String {
     let apart = match of_two_sizes {
         0 => String::new(),
         count => format!(
-            "Left out {}: decided by passes at the size of the job in one run and by smaller passes in the other. ",
+            "Left out {}: decided by passes of very different sizes, as at the size of the job in one run and by smaller passes in \
+             the other. ",
             number::count(count as f64)
         ),
     };

@@ -136,6 +136,7 @@ fn say_gate(gate: &Gate, value: &mut Value) {
         let (name, why) = match &it.cause {
             NotJudgedCause::ThrottleExceeded { reason: why } => ("throttle-exceeded", why),
             NotJudgedCause::TooSmall { reason: why } => ("too-small", why),
+            NotJudgedCause::OtherFolios { reason: why } => ("other-folios", why),
             NotJudgedCause::OtherSizes { reason: why } => ("other-sizes", why),
             NotJudgedCause::TooFewRuns { reason: Some(why), .. } => ("too-few-runs", why),
             NotJudgedCause::TooFewRuns { reason: None, .. } => continue,

@@ -229,14 +229,19 @@ pub struct SharedAnswer {
     pub first_of: AnswerOf,
     #[serde(default)]
     pub second_of: AnswerOf,
+    /// Of the passes that answer, where they differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<[PassSize; 2]>,
 }
 
 impl SharedAnswer {
-    /// Neither is of passes at the size of the job where the other is of smaller ones alone: those are two questions.
+    /// Neither is of passes at the size of the job where the other is of smaller ones alone, nor of far smaller ones: those are two
+    /// questions.
     pub fn is_of_one_size(&self) -> bool {
         let is_of_rounds = |of: AnswerOf| matches!(of, AnswerOf::Rounds | AnswerOf::RoundsUnconfirmed);
         let differ = |one, other| is_of_rounds(one) && other == AnswerOf::Job;
-        !differ(self.first_of, self.second_of) && !differ(self.second_of, self.first_of)
+        let are_far = self.sizes.is_some_and(|[first, second]| first.is_far_from(&second));
+        !are_far && !differ(self.first_of, self.second_of) && !differ(self.second_of, self.first_of)
     }
 
     pub fn is_decided(&self) -> bool {

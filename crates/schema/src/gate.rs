@@ -160,6 +160,11 @@ pub enum NotJudgedCause {
         #[serde(rename = "reason_data")]
         reason: Reason,
     },
+    /// The file was found in other folios by some of these runs than by others.
+    OtherFolios {
+        #[serde(rename = "reason_data")]
+        reason: Reason,
+    },
     /// What a block takes depends on how many there are, and the passes of these runs differ much in that.
     OtherSizes {
         #[serde(rename = "reason_data")]

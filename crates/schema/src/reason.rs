@@ -117,6 +117,10 @@ pub enum Reason {
         allowed_per_s: f64,
         per_s: f64,
     },
+    /// A fault maps other numbers of pages where the file was found in other folios: the fewest and the most.
+    OtherFolios {
+        pages_per_fault: [f64; 2],
+    },
     /// Passes of two runs are of different sizes, each in words of the condition.
     OtherSizes {
         first: Vec<String>,

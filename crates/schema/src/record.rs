@@ -424,7 +424,7 @@ pub struct ColdPass {
 }
 
 impl Confirmation {
-    /// So many pairs are made, and fewer decide nothing: of equal arms, three pairs agree once in four times.
+    /// So many pairs are made at least, and fewer decide nothing: of equal arms, three pairs agree once in four times.
     pub const PAIRS: u32 = 5;
 }
 

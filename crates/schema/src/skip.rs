@@ -118,7 +118,7 @@ impl fmt::Display for Skip {
                 "too slow for this budget: from a trial, {} per block are expected, so one pass of {blocks} blocks{} takes {}, {} \
                  around it included; about {budgets:.0} times the --budget are enough for it",
                 duration(self.ns_per_block_of_pass().unwrap_or(*ns_per_block)),
-                if *twice { ", each read twice," } else { "" },
+                if *twice { ", made once before the clock starts," } else { "" },
                 duration(*pass_ns),
                 duration(*around_ns)
             ),

@@ -327,7 +327,9 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     if program_rounds(found).is_some_and(|it| it < LEAST_PAIRS as usize) {
         return open(advice, (few_rounds(found), found.more_rounds()));
     }
-    if found.reading_at_most(commands).is_some_and(|it| it <= SMALL_SHARE) {
+    // Threads that spin while another one waits for the device have user time, too: what was measured says more.
+    let waits = found.in_memory.is_some() && found.share().is_some_and(|it| it.ci_low > SMALL_SHARE);
+    if !waits && found.reading_at_most(commands).is_some_and(|it| it <= SMALL_SHARE) {
         return no_difference(advice, AdviceReason::SmallShare { share: SMALL_SHARE });
     }
     if let Some(share) = hardly_longer(found) {
@@ -696,8 +698,11 @@ fn is_checked(found: &Found, checked: Option<&Checked>) -> Result<(), Open> {
     let settles = |why: &Unchecked| match why {
         // Both are measured always: there was no time for one, or its passes do not count.
         Unchecked::NeedsBothStates => {
-            let is_lost =
-                |it: &Cell| !it.own.state.waits_for_device() && it.passes.is_empty() && !it.invalid.is_empty();
+            let is_impossible = |it: &Cell| matches!(it.entry.skipped, Some(Skip::Impossible(_)));
+            let is_lost = |it: &Cell| {
+                let has_reason = !it.invalid.is_empty() || is_impossible(it);
+                !it.own.state.waits_for_device() && it.passes.is_empty() && has_reason
+            };
             if found.run.cells.iter().any(is_lost) { Settles::Reason } else { Settles::LargerBudget }
         }
         Unchecked::TooCoarse => found.more_rounds(),

@@ -4,7 +4,7 @@
 use schema::{
     Skip,
     answer::{Choice, Loss},
-    findings::{AnswerOf, Comparison, MapLine, Verdict},
+    findings::{AnswerOf, Comparison, Confirmed, MapLine, Verdict},
 };
 
 use super::map;
@@ -27,10 +27,12 @@ struct Answered<'m, 'a, 'r> {
     /// The fastest arm, and how many times faster than the baseline it is.
     fastest: &'m str,
     times: f64,
+    /// Of the job that this is of: bytes and blocks. Nothing where the baseline is the fastest, or the rounds say so.
+    job: Option<(u64, u64)>,
 }
 
 pub(crate) fn all<'a, 'r>(run: &'r Run<'a>, compared: &[Compared<'a, 'r>], map: &[MapLine]) -> Vec<Choice> {
-    let answered: Vec<Answered> = map.iter().filter_map(|line| answered(run, line)).collect();
+    let answered: Vec<Answered> = map.iter().filter_map(|line| answered(run, compared, line)).collect();
     if (answered.len() as u32) < LEAST_CONDITIONS {
         return Vec::new();
     }
@@ -58,19 +60,26 @@ fn worst(choice: &Choice) -> f64 {
     choice.losses.first().map_or(1.0, |it| it.times)
 }
 
-fn answered<'m, 'a, 'r>(run: &'r Run<'a>, line: &'m MapLine) -> Option<Answered<'m, 'a, 'r>> {
+fn answered<'m, 'a, 'r>(
+    run: &'r Run<'a>,
+    compared: &[Compared<'a, 'r>],
+    line: &'m MapLine,
+) -> Option<Answered<'m, 'a, 'r>> {
     let baseline = run.baseline(line.id.condition_index)?;
     let winner = line.winner.as_deref().filter(|_| line.verdict.is_decided())?;
     // Of an arm that was not proved faster, the baseline is as good as the fastest.
     let faster = line.margin.filter(|_| line.verdict == Verdict::Faster && line.winner_cell != Some(baseline.id.cell));
-    Some(Answered { line, baseline, fastest: winner, times: faster.map_or(1.0, |it| it.median) })
+    let won = compared.iter().map(|it| &it.finding).find(|it| Some(it.id.cell) == line.winner_cell);
+    let job = won.filter(|_| faster.is_some() && line.answer_of == AnswerOf::Job).and_then(|it| it.confirmed.as_ref());
+    let job = job.map(|it| (it.bytes, it.ops));
+    Some(Answered { line, baseline, fastest: winner, times: faster.map_or(1.0, |it| it.median), job })
 }
 
 /// A condition without an answer: what is proved slower there than the baseline, or was too slow by its trial, loses that much,
 /// whatever is the fastest.
 fn open<'a, 'r>(run: &'r Run<'a>, line: &'r MapLine) -> Option<Answered<'r, 'a, 'r>> {
     let baseline = run.baseline(line.id.condition_index).filter(|_| line.verdict == Verdict::Undecided)?;
-    Some(Answered { line, baseline, fastest: &baseline.arm().name, times: 1.0 })
+    Some(Answered { line, baseline, fastest: &baseline.arm().name, times: 1.0, job: None })
 }
 
 fn cell_of<'a, 'r>(run: &'r Run<'a>, under: &Answered, name: &str) -> Option<&'r Cell<'a>> {
@@ -121,7 +130,7 @@ fn of_arm(run: &Run, compared: &[Compared], [answered, open]: [&[Answered]; 2], 
                 let finding = compared.iter().find(|it| it.arm.id.cell == stand_in).map(|it| &it.finding)?;
                 let least = finding.bounds().filter(|_| finding.verdict == Verdict::Undecided && !is_of_job);
                 bounds.extend(least.map(|[least, _]| Loss { at_most: true, ..lost(it, least, false) }));
-                (speedup(finding, is_of_job).filter(|_| finding.verdict.is_decided()), false)
+                (speedup(finding, is_of_job, it.job).filter(|_| finding.verdict.is_decided()), false)
             }
         };
         if let Some(speedup) = speedup.filter(|it| it.is_finite() && *it > 0.0) {
@@ -153,8 +162,9 @@ fn of_arm(run: &Run, compared: &[Compared], [answered, open]: [&[Answered]; 2], 
 }
 
 /// Over the baseline, at the size that the fastest arm was measured at: what passes of two sizes say is not to be divided.
-fn speedup(finding: &Comparison, is_of_job: bool) -> Option<f64> {
-    let job = finding.confirmed.as_ref().map(|it| it.speedup);
+fn speedup(finding: &Comparison, is_of_job: bool, of: Option<(u64, u64)>) -> Option<f64> {
+    let is_as_large = |it: &&Confirmed| of.is_none_or(|of| of == (it.bytes, it.ops));
+    let job = finding.confirmed.as_ref().filter(is_as_large).map(|it| it.speedup);
     let speedup = match (is_of_job, finding.answer_of) {
         (true, AnswerOf::Job | AnswerOf::RoundsAndJob) => job,
         (true, AnswerOf::Rounds | AnswerOf::RoundsUnconfirmed | AnswerOf::Neither) | (false, AnswerOf::Job) => None,

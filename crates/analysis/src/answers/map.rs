@@ -3,7 +3,7 @@
 use schema::{
     Condition,
     explanation::Explanation,
-    findings::{AnswerOf, Comparison, Estimate, MapLine, Verdict},
+    findings::{AnswerOf, Comparison, Confirmed, Estimate, MapLine, Verdict},
     line::{LineAnswer, LineSays, Promising},
     reason::Reason,
 };
@@ -182,20 +182,30 @@ pub(crate) fn fastest<'c, 'a, 'r>(run: &Run, compared: &[&'c Compared<'a, 'r>]) 
 
 /// Whether one arm is faster than another beyond doubt: by passes at the size of the job, where both have them, else by the rounds.
 fn beats(run: &Run, one: &Compared, other: &Compared) -> bool {
-    let of_job = |it: &Compared| it.finding.confirmed.clone().filter(|_| it.finding.answer_of.is_confirmed());
-    match of_job(one).zip(of_job(other)) {
+    let job = |it: &Compared| it.finding.confirmed.clone().filter(|_| it.finding.answer_of.is_confirmed());
+    match job(one).zip(job(other)) {
         Some((one, other)) if (one.bytes, one.ops) == (other.bytes, other.ops) => {
             let are_apart = one.speedup.ci_low > other.speedup.ci_high;
             are_apart && one.speedup.median > (1.0 + MARGIN) * other.speedup.median
         }
+        // Of jobs of two sizes the rounds say nothing where one of them took their place.
+        Some(_) if [one, other].into_iter().any(of_job) => false,
         _ => compare(run, other.arm, one.arm).verdict == Verdict::Faster,
     }
 }
 
-/// Where the job contradicts the rounds in one comparison, the rounds answer none of the others, unless a job of their own fits
-/// them.
+/// Where the job contradicts the rounds in one comparison, the rounds answer none of the others that it may say something of, unless a
+/// job of their own fits them.
 fn counts(one: &Compared, all: &[&Compared]) -> bool {
-    one.finding.answer_of.is_confirmed() || fits_its_job(one) || !all.iter().any(|it| contradicts(it))
+    one.finding.answer_of.is_confirmed() || fits_its_job(one) || !all.iter().any(|it| doubts(it, one))
+}
+
+/// What is faster by the rounds or by the job decides the answer. That an arm behind the others is less so at the size of the job says
+/// something of arms of its kind.
+fn doubts(turned: &Compared, one: &Compared) -> bool {
+    let is_ahead = |it: &Confirmed| [it.rounds_verdict, it.verdict].contains(&Verdict::Faster);
+    let decides = turned.finding.confirmed.as_ref().is_some_and(is_ahead);
+    contradicts(turned) && (decides || turned.arm.arm().maps() == one.arm.arm().maps())
 }
 
 /// The job decides something else than the rounds, or leaves open what they decide.
@@ -299,7 +309,11 @@ fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<
     let confirmed = compared.iter().copied().find(|it| it.finding.answer_of.is_confirmed());
     let is_doubted = |it: &Compared| {
         let by_job = matches!(it.finding.reason, Some(Reason::JobDoubts { .. }));
-        it.finding.answer_of == AnswerOf::Neither && (confirmed.is_none() || by_job)
+        // Behind by the rounds, and behind by the job.
+        let job = it.finding.confirmed.as_ref();
+        let is_behind =
+            job.is_some_and(|job| job.rounds_verdict == Verdict::Slower && job.speedup.ci_high <= 1.0 + MARGIN);
+        it.finding.answer_of == AnswerOf::Neither && (confirmed.is_none() || by_job) && !is_behind
     };
     if let Some(doubted) = compared.iter().copied().find(|it| is_doubted(it)) {
         let says = LineAnswer::Undecided { reason: doubted.finding.reason.clone() };

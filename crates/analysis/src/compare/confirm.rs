@@ -265,6 +265,17 @@ pub(crate) fn part_of_job(
     Some(Reason::FewBlocks { blocks, job_blocks, writes })
 }
 
+/// The same of passes of the rounds that do more than the job, too.
+pub(crate) fn other_than_job(record: &Record, cell: &record::Cell, does: &Condition) -> Option<Reason> {
+    let page_bytes = record.environment.page_bytes;
+    let more = || {
+        let (blocks, bytes) = job_within(record, cell, does, None)?;
+        let (job_blocks, writes) = (does.job_blocks(bytes, page_bytes), does.workload.writes());
+        does.exceeds_job(blocks, bytes, page_bytes).then_some(Reason::FewBlocks { blocks, job_blocks, writes })
+    };
+    part_of_job(record, cell, does, None).or_else(more)
+}
+
 /// The blocks of a pass whose size the planner chose, or of larger ones in so many bytes, and the bytes that its whole job is within:
 /// what writes goes over all of the file, or of the range that was named.
 fn job_within(record: &Record, cell: &record::Cell, does: &Condition, job: Option<(u64, u64)>) -> Option<(u64, u64)> {

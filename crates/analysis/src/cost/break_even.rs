@@ -26,7 +26,7 @@ const READS_LEAST: f64 = 10.0;
 /// Of each page or block of the file, so many reads; more are a job in memory.
 const READS_OF_EACH: f64 = 16.0;
 /// Of the requests of the baseline, what an arm makes at most that reads more ahead.
-const FEWER_REQUESTS: f64 = 0.8;
+const FEWER_REQUESTS: f64 = 0.9;
 /// Between two numbers of reads that are looked at.
 const STEP: f64 = 1.1;
 /// The numbers of reads that are shown, beside the file's pages.

@@ -124,6 +124,8 @@ struct CellOfRun {
     too_small: Option<Reason>,
     /// That it did a part of the job, where what it takes for a block, or its baseline, depends on how much it does.
     part: Option<Reason>,
+    /// The pages that one fault mapped of the file as it was found, if that is what its passes began with.
+    found_folios: Option<f64>,
     /// Why what it is to its baseline is the throttle's doing.
     came_free: Option<Reason>,
     /// How many times its own limit it got.
@@ -156,10 +158,12 @@ impl CellOfRun {
             part: [cell.map(|it| it.id.cell), comparison.map(|it| it.baseline_cell)].into_iter().flatten().find_map(
                 |at| {
                     let cell = findings.cells.iter().find(|it| it.id.cell == at)?;
-                    let part = confirm::part_of_job(record, &record.cells[at], cell.does(), None);
-                    part.filter(|_| cell.arm.depends_on_size(cell.does()))
+                    let part = confirm::other_than_job(record, &record.cells[at], cell.does());
+                    let finds = cell.arm.maps() && cell.arm.finds_its_pages(cell.does());
+                    part.filter(|_| finds || cell.arm.depends_on_size(cell.does()))
                 },
             ),
+            found_folios: cell.and_then(|it| runs::found_folios(record, it)),
             came_free: comparison.and_then(throttle::reason_of_rounds).cloned(),
             beyond: cell.filter(|it| it.does().storage.is_some()).and_then(|it| throttle::beyond(record, it.id.cell)),
             // Of every cell: a baseline has no comparison of its own.
@@ -201,7 +205,9 @@ fn judge(
     let smallest = || parts().min_by_key(|it| it.size.map(|it| it.ops)).and_then(|it| it.part.clone());
     let of_part = are_of_other_sizes(before, after).then(smallest).flatten();
     let of_few = of_part.map(|reason| NotJudgedCause::OtherSizes { reason });
-    if let Some(cause) = came_free.or(of_two_sizes).or(of_few) {
+    let found: Vec<f64> = all().filter_map(|it| it.found_folios).collect();
+    let of_folios = runs::other_folios(&found).map(|reason| NotJudgedCause::OtherFolios { reason });
+    if let Some(cause) = came_free.or(of_folios).or(of_two_sizes).or(of_few) {
         gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
         return;
     }

@@ -4,11 +4,11 @@
 use std::{cmp::Reverse, collections::BTreeMap, fmt::Display};
 
 use schema::{
-    Condition, Findings, Record, State,
+    Condition, Fill, Findings, Record, Span, State,
     across::{Differs, Fact, FactSays, NotComparable, PassSize, RunComparison, SharedAnswer, SharedCell},
     experiment::{Compare, SizeAsked, Variant},
     fields::{self, Role},
-    findings::{CellFinding, Estimate, Status, Verdict},
+    findings::{AnswerOf, CellFinding, Comparison, Estimate, Status, Verdict},
     protocol::Tally,
     reason::Reason,
     record::{Files, Outcome, Reading, Sample},
@@ -16,6 +16,9 @@ use schema::{
 };
 
 use crate::{compare::throttle, stats::ratio_of_medians, verdict::verdict};
+
+/// Numbers of pages that a fault maps are alike up to this factor (as for unit costs, `cost::fills`).
+const FOLIOS_ALIKE: f64 = 1.5;
 
 /// The second run against the first. Above 1 the second is faster.
 pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunComparison {
@@ -58,7 +61,7 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunC
         no_interval,
         drift: drift(&cells, |it| it.median),
         drift_ends: drift(&cells, |it| it.ci_low).zip(drift(&cells, |it| it.ci_high)).map(<[f64; 2]>::from),
-        answers: answers(first.1, second.1, &pairs),
+        answers: answers(first, second, &pairs),
         cells,
     }
 }
@@ -158,9 +161,12 @@ fn likeness((a, of_a): Side, (b, of_b): Side) -> u32 {
     alike.into_iter().fold(0, |sum, it| 2 * sum + u32::from(it))
 }
 
-/// The median of the cells' ratios, or of an end of their intervals.
+/// The median of the cells' ratios, or of an end of their intervals. Other sizes and other folios are no drift.
 fn drift(cells: &[SharedCell], of: impl Fn(Estimate) -> f64) -> Option<f64> {
-    let mut ratios: Vec<f64> = cells.iter().filter_map(|it| Some(of(it.speedup?))).collect();
+    let is_far = |it: &SharedCell| it.sizes.is_some_and(|[first, second]| first.is_far_from(&second));
+    let are_found = |it: &SharedCell| matches!(it.reason, Some(Reason::OtherFolios { .. }));
+    let counts = cells.iter().filter(|it| !is_far(it) && !are_found(it));
+    let mut ratios: Vec<f64> = counts.filter_map(|it| Some(of(it.speedup?))).collect();
     ratios.sort_by(f64::total_cmp);
     let middle = ratios.len() / 2;
     match ratios.len() {
@@ -170,14 +176,19 @@ fn drift(cells: &[SharedCell], of: impl Fn(Estimate) -> f64) -> Option<f64> {
     }
 }
 
-/// Comparisons that were made in both runs: of cells that are paired, arm with arm and baseline with baseline.
-fn answers(first: &Findings, second: &Findings, pairs: &[Pair]) -> Vec<SharedAnswer> {
-    let pairs: BTreeMap<usize, usize> =
-        pairs.iter().filter_map(|it| Some((it.first?.id.cell, it.second?.id.cell))).collect();
+/// Comparisons that were made in both runs: of cells that are paired, arm with arm and baseline with baseline, if the file was not found
+/// in other folios.
+fn answers(first: (&Record, &Findings), second: (&Record, &Findings), pairs: &[Pair]) -> Vec<SharedAnswer> {
+    let alike = |a: &CellFinding, b: &CellFinding| folios_apart((first.0, a), (second.0, b)).is_none();
+    let both = pairs.iter().filter_map(|it| Some((it.first?, it.second?))).filter(|(a, b)| alike(a, b));
+    let pairs: BTreeMap<usize, usize> = both.map(|(a, b)| (a.id.cell, b.id.cell)).collect();
+    let (first, second) = (first.1, second.1);
     let shared = first.comparisons.iter().filter_map(|a| {
         let (arm, baseline) = (pairs.get(&a.id.cell)?, pairs.get(&a.baseline_cell)?);
         let b = second.comparisons.iter().find(|b| (b.id.cell, b.baseline_cell) == (*arm, *baseline))?;
+        let sizes = [(first, a), (second, b)].map(|(of, it)| size_of_answer(of, it));
         Some(SharedAnswer {
+            sizes: sizes[0].zip(sizes[1]).filter(|(a, b)| a != b).map(<[PassSize; 2]>::from),
             first_id: a.id,
             second_id: b.id,
             condition: a.condition.clone(),
@@ -192,6 +203,31 @@ fn answers(first: &Findings, second: &Findings, pairs: &[Pair]) -> Vec<SharedAns
         })
     });
     shared.collect()
+}
+
+/// Of the passes that answer: those at the size of the job, or those of the rounds.
+fn size_of_answer(findings: &Findings, it: &Comparison) -> Option<PassSize> {
+    let cell = findings.cells.iter().find(|cell| cell.id.cell == it.id.cell)?;
+    let of_rounds = PassSize::of(cell.does());
+    let job = it.confirmed.as_ref().filter(|_| it.answer_of == AnswerOf::Job);
+    Some(job.map_or(of_rounds, |job| PassSize { ops: job.ops, range: Span { bytes: job.bytes, ..of_rounds.range } }))
+}
+
+/// The pages that one fault mapped of a file as it was found, which is not the experiment's choice; of cells that begin with that.
+pub(super) fn found_folios(record: &Record, cell: &CellFinding) -> Option<f64> {
+    let found = record.fills.iter().rev().find(|it| it.fill == Some(Fill::Found));
+    found.filter(|_| cell.does().fill() == Some(Fill::Found))?.pages_per_fault
+}
+
+/// Why passes that began with a file as it was found are not about one thing, by the pages that a fault mapped in each run.
+pub(super) fn other_folios(pages: &[f64]) -> Option<Reason> {
+    let (least, most) = (pages.iter().copied().reduce(f64::min)?, pages.iter().copied().reduce(f64::max)?);
+    (most > FOLIOS_ALIKE * least).then_some(Reason::OtherFolios { pages_per_fault: [least, most] })
+}
+
+fn folios_apart(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -> Option<Reason> {
+    let pages = [first, second].map(|(record, cell)| found_folios(record, cell));
+    other_folios(&[pages[0]?, pages[1]?])
 }
 
 fn shared((first_run, a): (&Record, &CellFinding), (second_run, b): (&Record, &CellFinding)) -> Option<SharedCell> {
@@ -210,6 +246,9 @@ fn shared((first_run, a): (&Record, &CellFinding), (second_run, b): (&Record, &C
     let is_throttled = [a, b].iter().any(|it| it.does().storage.is_some());
     let of_throttle = speedup.filter(|_| is_throttled);
     if let Some(why) = of_throttle.and_then(|it| throttle::opens_across(cells, verdict, it, passes)) {
+        (verdict, reason) = (Verdict::Undecided, Some(why));
+    }
+    if let Some(why) = folios_apart((first_run, a), (second_run, b)) {
         (verdict, reason) = (Verdict::Undecided, Some(why));
     }
     let sizes = [a.does(), b.does()].map(PassSize::of);

@@ -892,6 +892,32 @@ fn reads_that_lie_anywhere_are_left_alone_where_a_mapping_is_slower() {
 }
 
 #[test]
+fn threads_that_spin_while_another_one_waits_for_the_device_do_not_make_the_file_a_small_share() {
+    let plan = Plan {
+        recorded: "pread",
+        program: [34.0, 5.5],
+        replays: vec![("pread", [29.0, 0.9]), ("mmap", [77.0, 0.85]), ("mmap+random", [12.0, 0.88])],
+        reach: Reach::Calls,
+        brought_in: 560.0 * 4096.0,
+        system: [4.0, 3.0],
+        ..mapped_points()
+    };
+    let mut lab = plan.lab();
+    let cpus = f64::from(lab.record.environment.cpus);
+    let commands: Vec<bool> = lab.record.cells.iter().map(|it| it.arm.is_command()).collect();
+    for sample in lab.record.samples.iter_mut().filter(|it| commands[it.cell]) {
+        let schema::record::Outcome::Ok { phases, .. } = &sample.outcome else { unreachable!() };
+        let all_ns = phases.total_ns() as f64 * cpus;
+        for (name, value) in [("user_ns", all_ns), ("system_ns", 0.0), ("threads_at_once", cpus)] {
+            sample.readings.insert(name.into(), Reading::Value(value));
+        }
+    }
+    let cold = lab.analyze().advice.into_iter().find(|it| it.state == State::Cold).unwrap();
+    let is_small = |it: &AdviceReason| matches!(it, AdviceReason::SmallShare { .. });
+    assert!(!cold.because.iter().any(is_small), "it takes 34 ms cold and 5.5 cached: {:?}", cold.because);
+}
+
+#[test]
 fn a_program_that_hardly_reaches_for_its_file_has_nothing_to_gain() {
     let mut plan = mapped_points();
     plan.program = [2000.0, 1926.0];

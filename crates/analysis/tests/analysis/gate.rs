@@ -2,7 +2,7 @@
 
 use analysis::Analyzed;
 use schema::{
-    Findings, Record, State,
+    Fill, Findings, Reading, Record, State,
     across::{Across, Differs, Fact},
     gate::{Basis, BreachCause, Gate, NotJudged, NotJudgedCause, Presence, Threshold},
     reason::Reason,
@@ -401,7 +401,18 @@ fn random_reads_in_memory_through_a_mapping_are_held_against_as_many_alone() {
     assert_eq!(judged([76_800, 8192], State::Cached), (0, false, true));
     assert_eq!(judged([8192, 76_800], State::Cached), (0, false, true));
     assert_eq!(judged([8192, 9000], State::Cached), (1, true, false), "nearly as many");
+    assert_eq!(
+        judged([8192, 76_800], State::Cold),
+        (0, false, true),
+        "what each miss reads ahead serves those that follow"
+    );
     assert_eq!(judged([8192, 76_800], State::Mapped), (1, true, false), "none faults");
+    let more_than_the_job = gate(
+        "mmap slower 10%",
+        &run("first", 4 << 20, 100.0, State::Cached),
+        &[&run("second", 262_144, 300.0, State::Cached)],
+    );
+    assert!(matches!(more_than_the_job.unwrap().not_judged[0].cause, NotJudgedCause::OtherSizes { .. }));
     // A baseline that maps has no comparison of its own.
     let side = |name: &str, reads: u64| {
         [0, 1, 2].map(|at| {
@@ -415,6 +426,44 @@ fn random_reads_in_memory_through_a_mapping_are_held_against_as_many_alone() {
     let gate = gate_of_sides("mmap+random slower 10%", &before, &[after]).unwrap();
     assert!(gate.judged_nothing(), "{gate:?}");
     assert!(matches!(gate.not_judged[0].cause, NotJudgedCause::OtherSizes { .. }), "{gate:?}");
+}
+
+#[test]
+fn a_file_that_was_found_in_other_folios_is_not_held_against_itself() {
+    let found = |id: &str, pages: f64, mmap: f64| {
+        let mut record = run(id, mmap).record;
+        for it in &mut record.conditions {
+            (it.state, it.fill) = (State::Cached, Some(Fill::Found));
+        }
+        record.fills = vec![schema::record::FilledRange {
+            range: record.conditions[0].range,
+            fill: Some(Fill::Found),
+            method: "as it was found".into(),
+            elapsed_ns: 0,
+            folio_orders: Reading::unavailable("no root"),
+            pages_per_fault: Some(pages),
+            looked_again: None,
+            kept: false,
+        }];
+        record
+    };
+    let compared = |pages: [f64; 2]| {
+        let [first, second] = [found("first", pages[0], 1000.0), found("second", pages[1], 3000.0)];
+        let gate = gate("mmap slower 10%", &first, &[&second]).unwrap();
+        let [a, b] = [&first, &second].map(analysis::analyze);
+        let across = analysis::across((&first, &a), (&second, &b));
+        let is_of_folios = |it: &schema::across::SharedCell| matches!(it.reason, Some(Reason::OtherFolios { .. }));
+        let not_judged = gate.not_judged.iter().any(|it| matches!(it.cause, NotJudgedCause::OtherFolios { .. }));
+        (
+            gate.is_breached(),
+            not_judged,
+            across.cells.iter().any(is_of_folios),
+            across.drift.is_some(),
+            across.answers.len(),
+        )
+    };
+    assert_eq!(compared([16.0, 16.5]), (true, false, false, true, 2));
+    assert_eq!(compared([16.0, 490.0]), (false, true, true, false, 0));
 }
 
 #[test]

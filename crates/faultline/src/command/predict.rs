@@ -62,16 +62,27 @@ fn best(args: &PredictArgs, store: &history::Store, whose: &Whose) -> Result<(Op
     let records = machine::newest(store, whose)?;
     Ok(match whose.goes_beyond() {
         // What another machine has now is what its newest run had.
-        true => best_of(records, None, None, |it| asked(args, it)),
-        false => best_of(records, Some(machine::here(store).kernel), lab::device_of(&args.dir), |it| asked(args, it)),
+        true => best_of(records, None, On::default(), |it| asked(args, it)),
+        false => {
+            let file_system = sys::mount::file_system(&args.dir).ok().map(|it| it.kind);
+            let on = On { device: lab::device_of(&args.dir), file_system };
+            best_of(records, Some(machine::here(store).kernel), on, |it| asked(args, it))
+        }
     })
+}
+
+/// What the file that is asked about lies on, as far as that is known.
+#[derive(Default)]
+struct On {
+    device: Option<String>,
+    file_system: Option<String>,
 }
 
 /// Of records of which the newest comes first.
 fn best_of(
     records: impl Iterator<Item = (Record, Origin)>,
     mut kernel: Option<String>,
-    device: Option<String>,
+    on: On,
     asked: impl Fn(&Record) -> ForecastQuestion,
 ) -> (Option<(Record, Origin)>, usize) {
     let mut best: Option<(Worth, (Record, Origin))> = None;
@@ -79,7 +90,7 @@ fn best_of(
     for (record, origin) in records {
         looked_at += 1;
         let kernel = kernel.get_or_insert_with(|| record.environment.kernel.clone());
-        let worth = worth(&record, kernel, device.as_deref(), &asked(&record));
+        let worth = worth(&record, kernel, &on, &asked(&record));
         if let Some(worth) = worth.filter(|it| best.as_ref().is_none_or(|(newer, _)| it.exceeds(newer))) {
             best = Some((worth, (record, origin)));
         }
@@ -96,6 +107,8 @@ struct Worth {
     requests: bool,
     kernel: bool,
     device: bool,
+    /// It decides how large folios can be.
+    file_system: bool,
     /// How much of the file the calibration reached over.
     reached: u64,
     /// How many passes it rests on.
@@ -103,15 +116,18 @@ struct Worth {
 }
 
 impl Worth {
-    /// A machine changes, so that a newer run stands before one that made only a few more passes.
+    /// A machine changes, so that a newer run stands before one that reached over a little more of the file, or made a few more passes.
     fn exceeds(&self, newer: &Worth) -> bool {
-        let with_its_passes = Worth { passes: newer.passes, ..*self };
-        with_its_passes > *newer || (with_its_passes == *newer && self.passes >= 2 * newer.passes)
+        let as_large = Worth { reached: newer.reached, passes: newer.passes, ..*self };
+        let reached_half = 2 * self.reached > newer.reached;
+        as_large > *newer
+            || as_large == *newer
+                && (self.reached >= 2 * newer.reached || reached_half && self.passes >= 2 * newer.passes)
     }
 }
 
 /// Nothing without unit costs.
-fn worth(record: &Record, kernel: &str, device: Option<&str>, asked: &ForecastQuestion) -> Option<Worth> {
+fn worth(record: &Record, kernel: &str, on: &On, asked: &ForecastQuestion) -> Option<Worth> {
     let calibration = record.calibration.value()?;
     let forecast = analysis::forecast(record, asked).ok()?;
     let fill = asked.fill.unwrap_or(Fill::Sequential);
@@ -122,7 +138,8 @@ fn worth(record: &Record, kernel: &str, device: Option<&str>, asked: &ForecastQu
         answered: forecast.arms.iter().filter(|it| it.seconds.value().is_some()).count(),
         requests: !forecast.remarks.iter().any(|it| matches!(it, ForecastRemark::BeyondRequests { .. })),
         kernel: record.environment.kernel == kernel,
-        device: device.is_some() && of_record == device,
+        device: on.device.is_some() && of_record == on.device.as_deref(),
+        file_system: on.file_system.as_ref() == Some(&record.target.file_system),
         reached: of_fill.or(reached(&mut calibration.points.iter()))?.min(asked.file_bytes),
         passes: calibration.points.iter().map(|it| it.passes.len()).sum(),
     })
@@ -277,13 +294,17 @@ mod tests {
         let kernel = record.environment.kernel.clone();
         let device = record.target.device.value().map(|it| it.name.clone());
         let asked = question(&record, State::Cached);
-        let of = |record: &Record, kernel: &str| worth(record, kernel, device.as_deref(), &asked);
+        let on = On { device, file_system: Some(record.target.file_system.clone()) };
+        let of = |record: &Record, kernel: &str| worth(record, kernel, &on, &asked);
         let smaller = changed(&record, |it| it.iter_mut().for_each(|it| it.range_bytes = it.range_bytes.min(1 << 20)));
         let fewer = changed(&record, |it| it.iter_mut().for_each(|it| it.passes.truncate(1)));
         assert!(of(&record, &kernel) > of(&smaller, &kernel));
         assert!(of(&record, &kernel) > of(&fewer, &kernel));
         assert!(of(&smaller, &kernel) > of(&record, "another kernel"));
-        assert!(of(&record, &kernel) > worth(&record, &kernel, Some("another device"), &asked));
+        let other = On { device: Some("another device".into()), file_system: Some(record.target.file_system.clone()) };
+        assert!(of(&record, &kernel) > worth(&record, &kernel, &other, &asked));
+        let other = On { device: on.device.clone(), file_system: Some("another file system".into()) };
+        assert!(of(&record, &kernel) > worth(&record, &kernel, &other, &asked));
         let none = Record { calibration: Reading::unavailable("a budget of 5 s"), ..record };
         assert_eq!(of(&none, &kernel), None);
     }
@@ -300,14 +321,14 @@ mod tests {
             || [of("newest", "7.1"), of("older", "6.18"), of("oldest", "7.1")].map(|it| (it, Origin::Own)).into_iter();
         let best = |kernel: Option<&str>| {
             let ask = |it: &Record| question(it, State::Cached);
-            best_of(records(), kernel.map(String::from), None, ask).0.map(|it| it.0.id)
+            best_of(records(), kernel.map(String::from), On::default(), ask).0.map(|it| it.0.id)
         };
         assert_eq!(best(None).as_deref(), Some("newest"));
         assert_eq!(best(Some("6.18")).as_deref(), Some("older"));
     }
 
     #[test]
-    fn an_older_run_stands_before_a_newer_one_only_if_it_made_twice_as_many_passes() {
+    fn an_older_run_stands_before_a_newer_one_only_if_it_reached_twice_as_far_or_made_twice_as_many_passes() {
         let record: Record = serde_json::from_str(MEASURED).unwrap();
         let older = |times: usize, more: usize| {
             let mut it = changed(&record, |points| {
@@ -320,7 +341,7 @@ mod tests {
         };
         let best = |older: Record| {
             let newer = Record { id: "newer".into(), ..record.clone() };
-            best_of([newer, older].map(|it| (it, Origin::Own)).into_iter(), None, None, |it| {
+            best_of([newer, older].map(|it| (it, Origin::Own)).into_iter(), None, On::default(), |it| {
                 question(it, State::Cached)
             })
             .0
@@ -330,6 +351,12 @@ mod tests {
         };
         assert_eq!(best(older(1, 1)), "newer");
         assert_eq!(best(older(2, 0)), "older");
+        let reaching = |more: f64| {
+            let longer = |it: &mut CalibrationPoint| it.range_bytes = (it.range_bytes as f64 * more) as u64;
+            Record { id: "older".into(), ..changed(&record, |points| points.iter_mut().for_each(longer)) }
+        };
+        assert_eq!(best(reaching(1.1)), "newer", "it reached over a little less of the file");
+        assert_eq!(best(reaching(2.0)), "older");
     }
 
     #[test]
@@ -337,7 +364,8 @@ mod tests {
         let record: Record = serde_json::from_str(MEASURED).unwrap();
         let kernel = record.environment.kernel.clone();
         let device = record.target.device.value().map(|it| it.name.clone());
-        let of = |record: &Record, state| worth(record, &kernel, device.as_deref(), &question(record, state)).unwrap();
+        let on = On { device, file_system: Some(record.target.file_system.clone()) };
+        let of = |record: &Record, state| worth(record, &kernel, &on, &question(record, state)).unwrap();
         // As of a run on tmpfs, or of one that had no time for the device.
         let in_memory = changed(&record, |points| {
             points.retain(|it| !matches!(it.state, State::AsIs | State::Cold));

@@ -1,12 +1,6 @@
 //! `faultline trace`: traces of programs and from what other programs recorded, shown, and as an iolog.
 
-use std::{
-    collections::BTreeSet,
-    fs::{self, File},
-    io::BufReader,
-    os::unix::fs::MetadataExt,
-    path::Path,
-};
+use std::{collections::BTreeSet, fs::File, io::BufReader, path::Path};
 
 use anyhow::{Context, Result};
 use lab::trace::{self, NotRecorded, Recording, TraceFile};
@@ -41,7 +35,7 @@ fn record(args: &TraceRecordArgs) -> Result<()> {
     let interrupted = measure::interrupt_flag()?;
     let (command, files) = (&args.command, &args.file);
     // Before anything runs; and once more when it is known which files were read.
-    spare(&args.output, files.iter().filter_map(|it| identity(it)))?;
+    spare(&args.output, files.iter().filter_map(|it| output::identity(it)))?;
     let (exact, limit) = (args.exact_budget, args.limit);
     let asked = Recording { command, files, exact, limit, whole: false, by: Means::ALL };
     let recorded = trace::record(&asked, &interrupted).map_err(|why| match why {
@@ -54,13 +48,9 @@ fn record(args: &TraceRecordArgs) -> Result<()> {
     show(&args.output)
 }
 
-fn identity(path: &Path) -> Option<FileIdentity> {
-    fs::metadata(path).ok().map(|it| FileIdentity { device: it.dev(), inode: it.ino() })
-}
-
 /// Whether the trace does not go over a file that the program reads.
 fn spare(output: &Path, mut read: impl Iterator<Item = FileIdentity>) -> Result<()> {
-    match identity(output).is_some_and(|output| read.any(|it| it == output)) {
+    match output::identity(output).is_some_and(|output| read.any(|it| it == output)) {
         true => {
             let shown = output.display();
             Err(UsageError(format!("{shown} is a file that the command reads; it is never changed")).into())

@@ -57,7 +57,8 @@ impl Bench<'_> {
         let mut in_order: Vec<(u8, [usize; 2])> = Vec::new();
         for it in headlines {
             let is_first = answered.insert(condition(&it));
-            in_order.push((if depending.contains(&condition(&it)) { 0 } else { 2 - u8::from(is_first) }, it));
+            let depends = depending.contains(&condition(&it)) && is_first || self.depends_on_size(it);
+            in_order.push((if depends { 0 } else { 2 - u8::from(is_first) }, it));
         }
         in_order.sort_by_key(|it| it.0);
         let mut wanted: Vec<(Confirmation, Duration)> = Vec::new();
@@ -111,14 +112,23 @@ impl Bench<'_> {
             self.draw.round = ROUND + pair;
             self.confirm_once(pair % 2 == 1);
         }
+        // Pairs that are made later than a look at the folios are not among those after it in the record.
+        if !before.pairs.is_empty() {
+            self.look_again();
+        }
         self.underway.take().unwrap_or(before)
     }
 
     /// Whether the answers of a condition may be measured once more: a size that was written down is part of the question. Of a range
     /// that is named, the number of random reads is not, and what is in order covers it as far as there is time.
     pub(super) fn may_confirm(&self, condition: usize, given: Given) -> bool {
-        let is_ascending = self.record.conditions[condition].workload.is_ascending();
-        given == Given::Nothing || given == Given::Range && !is_ascending
+        let under = &self.record.conditions[condition];
+        let is_open = given == Given::Nothing || given == Given::Range && !under.workload.is_ascending();
+        // In state limited the window is whole already, of what is synced each block waits for the device, and as-is the first
+        // pass over more would find what the later ones do not.
+        let is_asked_again = under.durability != Durability::SyncEach
+            && !matches!(under.state, State::Limited | State::AsIs | State::AsFound);
+        is_open && is_asked_again
     }
 
     /// Whether the answer of two arms depends on how much of the job there is: a part of it asks another question.
@@ -129,13 +139,9 @@ impl Bench<'_> {
     /// The largest job of an answer whose pairs fit into the time, and what a pair takes.
     fn job_of(&self, [baseline, arm]: [usize; 2], time: Duration) -> Option<(Confirmation, Duration)> {
         let measured = self.condition_of(baseline);
-        // In state limited the window is whole already, of what is synced each block waits for the device, and as-is the first
-        // pass over more would find what the later ones do not.
-        let is_asked_again = measured.durability != Durability::SyncEach
-            && !matches!(measured.state, State::Limited | State::AsIs | State::AsFound);
         // A size that the arms have of their own is part of what was asked.
         let planned = &self.record.conditions[self.record.cells[baseline].condition];
-        if self.condition_of(arm) != measured || has_own_size(&measured, planned) || !is_asked_again {
+        if self.condition_of(arm) != measured || has_own_size(&measured, planned) {
             return None;
         }
         let memory = self.record.environment.cache_memory_bytes() / MEMORY_SHARE;

@@ -150,8 +150,10 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
 
     let device = bench.record.ceiling.value().map(|it| it.bytes_per_s);
     let range_limit = plan::range_limit(experiment, &bench.record.environment, device, settings.budget);
+    let memory_bytes = bench.record.environment.cache_memory_bytes();
     let plan = Plan::new(experiment, target.all_bytes(), range_limit, |condition| {
-        possible::condition(condition, target, &bench.around.cgroups)
+        possible::condition(condition, target, &bench.around.cgroups)?;
+        possible::fits(condition, target, memory_bytes)
     });
     bench.record.limits.extend(record::lost(&bench.record, &plan));
     bench.record.limits.extend(target.named.iter().flat_map(|it| it.notes.iter().cloned()));

@@ -29,7 +29,7 @@ const LOOKS: [u32; 4] = [8, 12, 20, 30];
 /// (docs/METHODOLOGY.md, "Stopping on precision").
 pub const ROUNDS_MAX: u32 = 50;
 /// How far a stage may exceed its time for the fewest rounds that can decide anything.
-const OVERTIME: f64 = 1.3;
+pub(super) const OVERTIME: f64 = 1.3;
 
 /// One stage's conditions and the time they have.
 pub(super) struct Slot {

@@ -60,7 +60,6 @@ pub enum Given {
     Ops,
     /// The range alone: how many blocks of it are read is determined by trial.
     Range,
-    /// The answer may be asked again at the size of the job.
     Nothing,
 }
 

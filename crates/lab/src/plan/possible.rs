@@ -29,6 +29,23 @@ pub fn condition(condition: &Condition, target: &Target, cgroups: &Cgroups) -> R
     cgroups.possible(condition, target)
 }
 
+/// Whether what a condition begins with fits into memory: a fill of more would push out what it read first, and all else.
+///
+/// # Errors
+/// Both numbers, and what would help.
+pub fn fits(condition: &Condition, target: &Target, memory_bytes: u64) -> Result<(), String> {
+    let bytes = if target.named.is_some() { target.all_bytes() } else { condition.range.bytes };
+    match condition.fill().is_some() && bytes > memory_bytes {
+        true => Err(format!(
+            "state {} needs {} in the page cache, and {} of memory are available; try state cold or as-is, or less of the file",
+            condition.state,
+            Bytes(bytes),
+            Bytes(memory_bytes)
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Whether the files of a replay over several can be had, and the state with each of them opened and closed in every pass.
 ///
 /// # Errors
@@ -152,6 +169,23 @@ mod tests {
         assert!(lockable(&of(State::Locked, 40 << 20), most).is_err());
         assert!(lockable(&of(State::Locked, 40 << 20), None).is_ok());
         assert!(lockable(&of(State::Mapped, 40 << 20), most).is_ok());
+    }
+
+    #[test]
+    fn what_is_larger_than_memory_is_not_brought_into_the_page_cache() {
+        let target = Target::unnamed(&std::env::temp_dir(), 4096).unwrap();
+        let of = |state: State| Condition { state, ..Condition::plain(4 << 30) };
+        for state in [State::Cached, State::Mapped, State::Locked] {
+            assert!(
+                fits(&of(state), &target, 4 << 30).is_ok() && fits(&of(state), &target, 3 << 30).is_err(),
+                "{state}"
+            );
+        }
+        for state in [State::Cold, State::Limited, State::AsIs] {
+            assert!(fits(&of(state), &target, 1 << 30).is_ok(), "{state}");
+        }
+        let part = Condition { range: Span { offset: 3 << 30, bytes: 1 << 30 }, ..of(State::Cached) };
+        assert!(fits(&part, &target, 1 << 30).is_ok());
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use schema::{
-    Condition, Consume, Durability, Skip, State, Workload, condition::WINDOWS_LEAST, experiment::DIVIDING_TICKS,
+    Beside, Condition, Consume, Durability, Skip, State, Workload, condition::WINDOWS_LEAST, experiment::DIVIDING_TICKS,
 };
 
 /// Rounds the budget is shared out for. More are made while there is time and the intervals are not precise; on a
@@ -203,7 +203,7 @@ pub fn size(
     window: u64,
     claimed: Option<ClaimedCpu>,
 ) -> Sizing {
-    let (floor, cap) = useful(condition, trials, window);
+    let (floor, cap) = useful(condition, trials, window, claimed);
     let share_ns = share.ns;
     // A pass may take so long that the fewest rounds of this arm alone eat half of the condition's share. The baseline is
     // measured however long it takes, and then so is what loses to it by no more than people ask about.
@@ -258,7 +258,7 @@ pub fn size(
                 twice: trial.doubled,
                 around_ns: trial.around_ns(blocks as f64),
                 pass_ns: needed,
-                budgets: share.times_for(wanted_ns).ceil(),
+                budgets: share.times_for(wanted_ns, rounds.is_some()).ceil(),
             };
             (trial.cell, skip)
         })
@@ -304,9 +304,11 @@ pub struct Share {
 }
 
 impl Share {
-    /// How many times the time of the stage gives it so much.
-    fn times_for(self, wanted_ns: f64) -> f64 {
+    /// How many times the time of the stage gives it so much; of rounds that were asked for by number what they take is its need, of which
+    /// half of the time is its own at most.
+    fn times_for(self, wanted_ns: f64, is_asked: bool) -> f64 {
         let all_ns = match wanted_ns >= self.need_ns {
+            true if is_asked => (self.needed_ns - self.need_ns + wanted_ns).max(wanted_ns),
             true => self.needed_ns + (wanted_ns - self.need_ns) * self.conditions,
             false => wanted_ns / self.need_ns * self.needed_ns,
         };
@@ -335,7 +337,7 @@ pub fn need_ns(
     window: u64,
     claimed: Option<ClaimedCpu>,
 ) -> f64 {
-    let (least, most) = useful(condition, trials, window);
+    let (least, most) = useful(condition, trials, window, claimed);
     let rounds_ns = |ops: u64, rounds: u32| {
         let longest_ns = baseline_ns(trials, baseline, ops).map_or(f64::INFINITY, |it| SLOWER_MOST * it);
         let passes_ns = trials.iter().map(|it| it.pass_ns(ops as f64)).filter(|it| *it <= longest_ns);
@@ -354,7 +356,7 @@ pub fn need_ns(
 
 /// What so many rounds of useful passes of all arms take, without those that alone would take more than `most_ns`.
 pub fn all_rounds_ns(condition: &Condition, trials: &[Trial], window: u64, rounds: u32, most_ns: f64) -> f64 {
-    let (least, _) = useful(condition, trials, window);
+    let (least, _) = useful(condition, trials, window, None);
     let arms_ns = trials.iter().map(|it| f64::from(rounds) * it.pass_ns(least as f64));
     arms_ns.filter(|it| *it <= most_ns).sum()
 }
@@ -419,14 +421,19 @@ pub fn planned_ops(condition: &Condition, window: u64) -> u64 {
 }
 
 /// The least and the most blocks of a useful pass, where trials show what a block takes. A number that was given is both.
-fn useful(condition: &Condition, trials: &[Trial], window: u64) -> (u64, u64) {
+fn useful(condition: &Condition, trials: &[Trial], window: u64, claimed: Option<ClaimedCpu>) -> (u64, u64) {
     if condition.ops > 0 {
         return (condition.ops, condition.ops);
     }
     let (floor, cap) = bounds(condition, window);
-    // What depends on how many there are is asked of no more than the whole job: of a small file that is little.
-    let cap = match condition.reads_share_faults() || condition.writes_over() {
-        true => cap.min(whole_job(condition, trials)),
+    // What depends on how many there are is asked of no more than the whole job: of a small file that is little. Who has a deadline each
+    // millisecond meanwhile needs longer passes, and so do claims that ticks decide.
+    let depends_on_size = condition.reads_share_faults() || condition.writes_over();
+    let cap = match depends_on_size && condition.beside == Beside::Nothing {
+        true => {
+            let of_claim = claimed.map_or(0.0, |it| it.ops(&trials.iter().collect::<Vec<_>>()));
+            cap.min(whole_job(condition, trials).max(of_claim as u64))
+        }
         false => cap,
     };
     let least_ns = if condition.state == State::Cold { COLD_PASS_LEAST_NS } else { PASS_LEAST_NS };
@@ -436,12 +443,14 @@ fn useful(condition: &Condition, trials: &[Trial], window: u64) -> (u64, u64) {
 /// The blocks of the whole job, or as many as can be timed.
 fn whole_job(condition: &Condition, trials: &[Trial]) -> u64 {
     let job = condition.job_blocks(condition.range.bytes, sys::page_bytes());
-    job.max(ops_of_fastest(trials, JOB_LEAST_NS)).max(condition.threads.into())
+    // Threads begin one after the other, some ten microseconds apart.
+    let least_ns = JOB_LEAST_NS * f64::from(condition.threads);
+    job.max(ops_of_fastest(trials, least_ns)).max(condition.threads.into())
 }
 
 /// Of passes that could not be as long as they should be.
 fn shortest(condition: &Condition, trials: &[Trial], window: u64) -> u64 {
-    let (useful, cap) = useful(condition, trials, window);
+    let (useful, cap) = useful(condition, trials, window, None);
     let long_enough = ops_of_fastest(trials, PASS_LEAST_NS / SHORTER_MOST);
     if condition.ops > 0 { useful } else { bounds(condition, window).0.max(long_enough).min(cap).min(useful) }
 }
@@ -1001,11 +1010,11 @@ mod tests {
     fn so_many_times_the_time_give_a_condition_the_share_that_it_lacks() {
         let needs_ns = [10e9, 50e9];
         for (time_ns, wanted_ns) in [(100e9, 60e9), (30e9, 8e9), (30e9, 80e9)] {
-            let times = shares(time_ns, &needs_ns)[0].times_for(wanted_ns);
+            let times = shares(time_ns, &needs_ns)[0].times_for(wanted_ns, false);
             let then_ns = shares(times * time_ns, &needs_ns)[0].ns;
             assert!((then_ns / wanted_ns - 1.0).abs() < 1e-9, "{time_ns} {wanted_ns}: {times} {then_ns}");
         }
-        assert_eq!(shares(100e9, &needs_ns)[0].times_for(20e9), 1.0, "it has as much");
+        assert_eq!(shares(100e9, &needs_ns)[0].times_for(20e9, false), 1.0, "it has as much");
         let condition = condition(Workload::Scan, State::Cold, 64 << 10, 1 << 30);
         let of = |others: &[f64]| {
             let trials: Vec<Trial> =

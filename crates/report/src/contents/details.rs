@@ -468,7 +468,8 @@ fn note_status(cell: &CellFinding, name: &str, notes: &mut Vec<Note>) {
 
 fn note_comparison(comparison: &Comparison, name: &str, notes: &mut Vec<Note>) {
     let mut note = |text: String| notes.push(Note { about: name.to_string(), text });
-    if let Some(why) = &comparison.reason {
+    // Why an arm has no valid pass is said of that arm.
+    if let Some(why) = comparison.reason.as_ref().filter(|it| !matches!(it, Reason::NoValidPass { .. })) {
         note(format!("{}: {}", comparison.verdict.words(), reason(why)));
     }
     if let Some(explanation) = comparison.explanation.as_ref().map(explanation) {

@@ -12,6 +12,7 @@ pub fn crossover(of: &Crossover) -> String {
     let statement = change.map_or_else(|| everywhere(of), |[from, to]| changing(of, from, to));
     let job: Vec<String> = of.points.iter().filter(|it| it.of_job).map(|it| value(of, it.at)).collect();
     let job = match of.of_job.is_empty() {
+        true if !job.is_empty() && job.len() == of.points.len() => "; at the size of the job".into(),
         true => String::new(),
         false => format!("; at {} measured at the size of the job, at other sizes by smaller passes", list(&job)),
     };

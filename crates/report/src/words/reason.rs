@@ -121,6 +121,10 @@ pub fn reason(of: &Reason) -> String {
             limited(*limit, *allowed_per_s),
             limited(*limit, *per_s)
         ),
+        Reason::OtherFolios { pages_per_fault: [least, most] } => format!(
+            "the file was found in other folios: a fault mapped {least:.0} pages of it in one run and {most:.0} in another, which \
+             decides what a mapping costs (docs/FOLIOS.md)"
+        ),
         Reason::OtherSizes { first, second } => {
             format!("passes of {} against {}", first.join(", "), second.join(", "))
         }

@@ -73,6 +73,7 @@ pub(crate) fn beside(run: &Run) -> Across {
                 first_verdict: it.verdict,
                 first_of: it.answer_of,
                 second_of: it.answer_of,
+                sizes: None,
                 second_verdict: if it.verdict == Verdict::Faster && at < 3 { Verdict::Same } else { it.verdict },
             })
             .collect(),

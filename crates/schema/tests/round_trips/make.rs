@@ -464,6 +464,7 @@ makes! {
         PassSize { ops, range }
         SharedAnswer {
             first_id, second_id, condition, baseline, arm, first, second, first_verdict, second_verdict, first_of, second_of,
+            sizes,
         }
         Gate { threshold, checked, absolute, unsure, other_sizes, largest, breaches, not_judged, partial }
         Change { id, run, arm, condition, label, speedup, basis }
@@ -657,6 +658,7 @@ makes! {
             FewWindows { covered_bytes, window_bytes, least },
             FewBlocks { blocks, job_blocks, writes },
             ThrottleExceeded { arm, limit, allowed_per_s, per_s },
+            OtherFolios { pages_per_fault },
             OtherSizes { first, second },
             OtherBaselines { first, second },
             Unseen(why),
@@ -881,7 +883,7 @@ makes! {
         ClaimVerdict { Holds, Reversed, NoDifference, Mixed, Undecided, NotTestableHere }
         BreachCause { Beyond { speedup, basis }, NotCompared { first, second } }
         Basis { AgainstBaseline { first_runs, second_runs }, Absolute { first_runs, second_runs } }
-        NotJudgedCause { TooFewRuns { first, second, least, reason }, ThrottleExceeded { reason }, TooSmall { reason }, OtherSizes { reason } }
+        NotJudgedCause { TooFewRuns { first, second, least, reason }, ThrottleExceeded { reason }, TooSmall { reason }, OtherFolios { reason }, OtherSizes { reason } }
         Limit { Bytes, Reads }
         Presence {
             Measured,

@@ -361,6 +361,10 @@ impl<S: Sink> Model<S> {
             Does::AdviseMemory => {
                 let Some(process) = self.tasks.process(thread) else { return };
                 let advice = Advice::Memory(arguments[2]);
+                // It takes the pages out of the page table: what is touched there later faults again.
+                if arguments[2] == libc::MADV_DONTNEED as u64 {
+                    self.clear(process, arguments[0], arguments[1]);
+                }
                 for (file, bytes) in self.mappings.advise(process, arguments[0], arguments[1], advice) {
                     self.sink.mark(file, Mark::Advised(advice));
                     self.reached(file, Under::Advice(advice), bytes);

@@ -146,6 +146,12 @@ pub(super) fn is_own_here(of: &TracedFile) -> bool {
     is_own(&of.path) && is_here(of)
 }
 
+/// The files of the user that were reached and are here, with how many bytes.
+pub(super) fn reached_here(all: &Summary) -> impl Iterator<Item = (PathBuf, u64)> {
+    let here = all.files.iter().filter(|it| reached(it) > 0 && is_own_here(&it.file));
+    here.map(|it| (PathBuf::from(&it.file.path), reached(it)))
+}
+
 /// Files of which more is reached than is not worth a word, and whose paths are those of others here.
 pub(super) fn elsewhere(all: &Summary, all_bytes: u64) -> impl Iterator<Item = &str> {
     let is_it = move |it: &&FileSummary| {
@@ -211,8 +217,11 @@ fn none_matters(all: &Summary) -> anyhow::Error {
     let notes = all.run.iter().flat_map(|it| &it.notes).map(|it| format!(" ({it})")).collect::<String>();
     match &all.not_seen {
         not_seen if not_seen.is_empty() => anyhow!(
-            "the command reads no regular file beside those of the system{notes}, so there is nothing to advise about; try one that \
-             does"
+            "the command reads no regular file beside those of the system{notes}, so there is nothing to advise about; {}",
+            match std::fs::metadata("/dev/stdin").is_ok_and(|it| it.is_file()) {
+                true => "its standard input is empty here: try sh -c 'COMMAND < FILE'",
+                false => "try one that does",
+            }
         ),
         not_seen => anyhow!(
             "the command was not seen to read a regular file beside those of the system{notes}, so there is nothing to advise \

@@ -8,7 +8,7 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -24,6 +24,7 @@ use schema::{
     command::{self, Spec},
     distinct,
     experiment::TraceAsked,
+    leftover::FileIdentity,
     observation::{Access, Means},
     trace::{Exact, FileSummary, Summary, Traced, TracedFile},
 };
@@ -95,7 +96,11 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
     if let Some(named) = &mut subject.target.named {
         named.take_found(&known.trace.header.files);
     }
-    let holds = |path: &Path| subject.target.named.as_ref().is_some_and(|it| it.holds(path));
+    // Another file that the command reads is the user's, too.
+    let holds = |path: &Path| {
+        let is_read = output::identity(path).is_some_and(|it| known.reads.contains(&it));
+        is_read || subject.target.named.as_ref().is_some_and(|it| it.holds(path))
+    };
     args.output.spare_all(holds)?;
     if let Some(path) = &args.save_trace {
         if holds(path) {
@@ -222,6 +227,8 @@ struct Known {
     /// How threads that read at once have the file open.
     descriptor: Descriptor,
     advised: Advised,
+    /// All that it was seen to read, also what does not matter.
+    reads: Vec<FileIdentity>,
 }
 
 impl Known {
@@ -310,13 +317,19 @@ impl Known {
         let began = file_time();
         let trace = record(&[], None)?.trace;
         let all = replay::summary(&trace)?;
-        let mut matter = files::matters(&all, files::is_own_here)?;
+        let left_out = left_out(&all, began);
+        for it in &left_out {
+            output::warn(&format!("{} is written meanwhile, and nothing is said of it", it.display()));
+        }
+        let is_given =
+            |it: &TracedFile| files::is_own_here(it) && !left_out.iter().any(|left| left == Path::new(&it.path));
+        let mut matter = files::matters(&all, is_given)?;
         // Where it is executed again, the executions have these remarks.
         let remarks = all.run.iter().filter(|_| args.once).flat_map(|it| &it.notes);
         remarks.for_each(|it| output::warn(&format!("of the command: {it}")));
         let path = |place: usize| PathBuf::from(&all.files[place].file.path);
         // How much is mapped is not how much is reached: a program may look at one page of a large file.
-        let open = files::undecided(&all, &matter, files::is_own_here);
+        let open = files::undecided(&all, &matter, is_given);
         let mut seen = all.clone();
         let pages = match if open.is_empty() { Ok(None) } else { exactly(&open).map(Some) } {
             Ok(pages) => pages,
@@ -331,7 +344,7 @@ impl Known {
         };
         if let Some(pages) = &pages {
             seen = files::with_touches(&all, &replay::summary(pages)?);
-            matter = files::matters(&seen, files::is_own_here)?;
+            matter = files::matters(&seen, is_given)?;
         }
         if let Some(changed) = matter.places().iter().map(|it| path(*it)).find(|it| changed_since(it, began)) {
             let counts =
@@ -392,7 +405,7 @@ impl Known {
         known.advised.all_bytes = Some(all_bytes);
         known.advised.others_left_out = others.len().saturating_sub(OTHERS) as u64;
         known.advised.others = others.into_iter().take(OTHERS).collect();
-        Ok(known)
+        Ok(Known { reads: identities(all.files.iter().map(|it| &it.file)), ..known })
     }
 
     fn together(of: Together) -> Result<Known> {
@@ -408,7 +421,8 @@ impl Known {
         let advised = Advised { group: Some(group), ..advised(&trace, &folder, &recorded, pattern, reach) };
         // Mostly one thread reads a file, with a position of its own.
         let descriptor = Descriptor::PerThread;
-        Ok(Known { trace, traced, files, recorded, is_aligned: false, descriptor, advised })
+        let reads = identities(trace.header.files.iter());
+        Ok(Known { trace, traced, files, recorded, is_aligned: false, descriptor, advised, reads })
     }
 
     /// What is evicted.
@@ -475,8 +489,24 @@ impl Known {
         let is_once = if recorded.maps() { advised.pattern.mappings } else { opened } == 1;
         let is_shared = is_once && recorded.method != "read";
         let descriptor = if is_shared { Descriptor::Shared } else { Descriptor::PerThread };
-        Ok(Known { trace, traced, files: vec![file], recorded, is_aligned, descriptor, advised })
+        let reads = identities(trace.header.files.iter());
+        Ok(Known { trace, traced, files: vec![file], recorded, is_aligned, descriptor, advised, reads })
     }
+}
+
+/// What the command makes itself, a sorted copy say, is nothing that it was given; nor does what changes count beside files of which
+/// it reaches as much, which stay.
+fn left_out(all: &Summary, began: (i64, i64)) -> Vec<PathBuf> {
+    let own: Vec<(PathBuf, u64)> = files::reached_here(all).collect();
+    let changed: Vec<&(PathBuf, u64)> = own.iter().filter(|it| changed_since(&it.0, began)).collect();
+    let bytes = changed.iter().map(|it| it.1 as f64).sum::<f64>();
+    let is_minor = 2.0 * bytes <= own.iter().map(|it| it.1 as f64).sum::<f64>();
+    let left_out = changed.into_iter().filter(|it| is_minor || was_made_since(&it.0, began));
+    left_out.map(|it| it.0.clone()).collect()
+}
+
+fn identities<'a>(files: impl Iterator<Item = &'a TracedFile>) -> Vec<FileIdentity> {
+    files.filter_map(|it| it.identity).collect()
 }
 
 /// What the recording itself brought into the page cache was not found there.
@@ -536,6 +566,13 @@ fn file_time() -> (i64, i64) {
         std::thread::sleep(Duration::from_millis(1));
     }
     now
+}
+
+/// Whether a file was made at a moment or after it, where the file system keeps that.
+fn was_made_since(file: &Path, (seconds, nanoseconds): (i64, i64)) -> bool {
+    let made = fs::metadata(file).and_then(|it| it.created()).ok();
+    let since_epoch = made.and_then(|it| it.duration_since(SystemTime::UNIX_EPOCH).ok());
+    since_epoch.is_some_and(|it| (it.as_secs() as i64, i64::from(it.subsec_nanos())) >= (seconds, nanoseconds))
 }
 
 /// Whether a file was written, or given another name or other rights, at a moment or after it. Some programs open for writing

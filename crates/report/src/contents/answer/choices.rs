@@ -3,7 +3,8 @@
 use schema::{
     Findings,
     answer::{Choice, Loss},
-    findings::{Comparison, MARGIN, Verdict},
+    findings::{AnswerOf, Comparison, MARGIN, Verdict},
+    record::Cell,
 };
 
 use super::{
@@ -106,9 +107,14 @@ impl Words<'_> {
     fn few_reads(&self, choice: &Choice, loss: &Loss) -> Option<String> {
         let condition = self.record.conditions.get(loss.id.condition_index)?;
         let cells = self.record.cells.iter().filter(|it| it.condition == loss.id.condition_index);
-        let mut of_choice = cells.filter(|it| choice.arms.contains(&it.arm.name));
+        // Of the choice of baselines that is the one of this condition.
+        let is_it = |it: &&Cell| choice.arms.contains(&it.arm.name) && (it.baseline || choice.arms.len() == 1);
+        let mut of_choice = cells.filter(is_it);
         let job = condition.job_reads(condition.range.bytes, self.record.environment.page_bytes);
-        let is_of_few = of_choice.any(|it| it.arm.maps() && it.arm.finds_its_pages(condition)) && condition.ops < job;
+        // Where the answer is of larger passes, so is the loss.
+        let of_job = self.map.iter().any(|it| it.id == loss.id && it.answer_of == AnswerOf::Job);
+        let finds = of_choice.any(|it| it.arm.maps() && it.arm.finds_its_pages(condition));
+        let is_of_few = finds && !of_job && condition.ops < job;
         is_of_few.then(|| format!("in {}", counted(condition.ops as usize, "read", "reads")))
     }
 
@@ -126,6 +132,9 @@ impl Words<'_> {
             |it: &&Comparison| self.map.iter().any(|line| line.id == it.id.condition && line.winner.is_some());
         let of_start = |it: &&Comparison| conditions.contains(&it.id.condition.condition_index);
         let slower = comparisons.iter().filter(of_start).filter(|it| it.verdict == Verdict::Slower);
+        // What comes closest to the fastest is said beside it.
+        let is_next = |it: &&Comparison| self.map.iter().any(|line| line.next_cell == Some(it.id.cell));
+        let slower = slower.filter(|it| !is_next(it));
         let far = slower.filter(has_answer).filter_map(|it| Some((1.0 / it.speedup?.median, it)));
         let (times, most) = far.filter(|it| it.0 >= FAR).max_by(|a, b| a.0.total_cmp(&b.0))?;
         let [arm, plain] = [&most.arm, &most.baseline].map(|it| self.names.short(it));

@@ -76,7 +76,13 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
         it.axis == "block_bytes" && it.cells.iter().any(|id| shown.iter().any(|shown| shown.cell.id == *id))
     };
     let crossovers: Vec<&Crossover> = view.findings.crossovers.iter().filter(here).collect();
-    let guides = crossovers.iter().filter_map(|it| it.at).map(|at| Guide::Line(at.median)).collect();
+    // The curves are of the passes of the rounds.
+    let is_of_rounds = |it: &&&Crossover| {
+        let mut beside = it.between.iter().flatten().filter_map(|&at| it.points.get(at));
+        !beside.any(|it| it.of_job)
+    };
+    let guides =
+        crossovers.iter().filter(is_of_rounds).filter_map(|it| it.at).map(|at| Guide::Line(at.median)).collect();
     let mut blocks: Vec<u64> = shown.iter().map(|it| it.cell.does().block_bytes).collect();
     blocks.sort_unstable();
     blocks.dedup();
