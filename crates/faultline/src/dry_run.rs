@@ -144,14 +144,21 @@ impl Place {
     fn plan(&self, planned: &Planned) -> Plan {
         let cgroups = Cgroups::new(None);
         let asked = self.target.as_ref().or(self.unnamed.as_ref());
-        let limit = range_limit(planned);
+        let environment = lab::host::detect(&|| None);
+        let memory_bytes = environment.cache_memory_bytes();
+        // As far as it is known without a look at the device, which may be so slow that a run takes less.
+        let limit = lab::plan::range_limit(planned.experiment, &environment, None, planned.budget);
+        let possible = |condition: &Condition, target: &Target| {
+            possible::condition(condition, target, &cgroups)?;
+            possible::fits(condition, target, memory_bytes)
+        };
         let mut plan = Plan::new(planned.experiment, self.file_bytes, limit, |condition| match asked {
-            Some(target) => possible::condition(condition, target, &cgroups).or_else(|reason| {
+            Some(target) => possible(condition, target).or_else(|reason| {
                 // A run may take less of the file, as the device is.
                 let least = Span { bytes: lab::plan::RANGE_BYTES_MIN, ..condition.range };
                 let smaller = Condition { range: least, ..condition.clone() };
                 let is_limit = condition.range.bytes == limit && limit < self.file_bytes;
-                if is_limit { possible::condition(&smaller, target, &cgroups) } else { Err(reason) }
+                if is_limit { possible(&smaller, target) } else { Err(reason) }
             }),
             None => Ok(()),
         });
@@ -267,11 +274,6 @@ fn round_bytes(plan: &Plan) -> u64 {
         let made = if is_made { it.range.bytes } else { 0 };
         sum.saturating_add(made).saturating_add(it.ops.saturating_mul(it.block_bytes))
     })
-}
-
-/// As far as it is known without a look at the device, which may be so slow that a run takes less.
-fn range_limit(planned: &Planned) -> u64 {
-    lab::plan::range_limit(planned.experiment, &lab::host::detect(&|| None), None, planned.budget)
 }
 
 /// A test file would be refused for the same reason.

@@ -36,6 +36,13 @@ pub enum Skip {
         /// Whether a budget was the limit; otherwise it is what any pass may take.
         budget: bool,
     },
+    /// The fewest rounds of its condition, of a size that was written down, do not fit beside those of the others.
+    LeavesTime {
+        /// What those of all its arms take together.
+        rounds_ns: f64,
+        /// For those of all conditions from the same start.
+        left_ns: f64,
+    },
     /// The budget was spent before it could be tried.
     Untried,
     /// The machine lacks what the arm needs.
@@ -94,7 +101,7 @@ impl Skip {
 
     /// Whether time is all that was lacking: the arm itself is there.
     pub fn is_for_want_of_time(&self) -> bool {
-        matches!(self, Skip::TooSlow { .. } | Skip::TooLong { .. } | Skip::Untried)
+        matches!(self, Skip::TooSlow { .. } | Skip::TooLong { .. } | Skip::LeavesTime { .. } | Skip::Untried)
     }
 }
 
@@ -118,7 +125,7 @@ impl fmt::Display for Skip {
                 "too slow for this budget: from a trial, {} per block are expected, so one pass of {blocks} blocks{} takes {}, {} \
                  around it included; about {budgets:.0} times the --budget are enough for it",
                 duration(self.ns_per_block_of_pass().unwrap_or(*ns_per_block)),
-                if *twice { ", made once before the clock starts," } else { "" },
+                if *twice { ", made once more before the clock starts," } else { "" },
                 duration(*pass_ns),
                 duration(*around_ns)
             ),
@@ -135,6 +142,13 @@ impl fmt::Display for Skip {
                     false => write!(f, "too slow: {pass} {} is what a pass may take", duration(*left_ns)),
                 }
             }
+            Skip::LeavesTime { rounds_ns, left_ns } => write!(
+                f,
+                "no time for it beside the others: the fewest rounds that can decide anything take about {} here, and {} were left \
+                 for all; try it alone, or a larger --budget",
+                duration(*rounds_ns),
+                duration(*left_ns)
+            ),
             Skip::NothingToCompare => {
                 f.write_str("every other arm is left out here, so there is nothing to compare it with")
             }
@@ -195,6 +209,7 @@ mod tests {
                 budgets: 3.0,
             },
             Skip::TooLong { blocks: 1 << 31, pass_ns: 800e9, left_ns: 3.2e9, budget: true },
+            Skip::LeavesTime { rounds_ns: 170e9, left_ns: 40e9 },
             Skip::Untried,
             Skip::NoReplay { runtime: "jvm".into() },
             Skip::NothingToCompare,

@@ -79,6 +79,10 @@ fn answered<'m, 'a, 'r>(
 /// whatever is the fastest.
 fn open<'a, 'r>(run: &'r Run<'a>, line: &'r MapLine) -> Option<Answered<'r, 'a, 'r>> {
     let baseline = run.baseline(line.id.condition_index).filter(|_| line.verdict == Verdict::Undecided)?;
+    // A condition that was not measured says nothing of any arm.
+    if baseline.passes.is_empty() {
+        return None;
+    }
     Some(Answered { line, baseline, fastest: &baseline.arm().name, times: 1.0, job: None })
 }
 

@@ -188,8 +188,10 @@ fn beats(run: &Run, one: &Compared, other: &Compared) -> bool {
             let are_apart = one.speedup.ci_low > other.speedup.ci_high;
             are_apart && one.speedup.median > (1.0 + MARGIN) * other.speedup.median
         }
-        // Of jobs of two sizes the rounds say nothing where one of them took their place.
-        Some(_) if [one, other].into_iter().any(of_job) => false,
+        // Jobs of two sizes say nothing of how far apart the two are, and the rounds nothing that these contradict.
+        Some((job, others)) if [one, other].into_iter().any(of_job) => {
+            job.speedup.median > others.speedup.median && compare(run, other.arm, one.arm).verdict == Verdict::Faster
+        }
         _ => compare(run, other.arm, one.arm).verdict == Verdict::Faster,
     }
 }
@@ -250,6 +252,12 @@ fn is_behind(run: &Run, finding: &Comparison) -> bool {
     most.is_some_and(|most| most < 1.0 / (1.0 + edge))
 }
 
+/// Whether an arm is behind by the rounds, and not ahead by more than the margin at the size of the job, by however much.
+fn is_behind_twice(finding: &Comparison) -> bool {
+    let is_so = |job: &Confirmed| job.rounds_verdict == Verdict::Slower && job.speedup.ci_high <= 1.0 + MARGIN;
+    finding.confirmed.as_ref().is_some_and(is_so) && finding.verdict == Verdict::Undecided
+}
+
 fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> MapAnswer {
     // Against the winner itself, round by round: two intervals against the baseline say less.
     let direct = compared.iter().copied().filter(|it| {
@@ -307,19 +315,18 @@ fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<
         return MapAnswer::open(Verdict::NotComparable, LineAnswer::NoneComparable { baseline: name, reason });
     }
     let confirmed = compared.iter().copied().find(|it| it.finding.answer_of.is_confirmed());
+    // Where another arm answers, one that is behind by both says nothing against that.
+    let others_answer = compared.iter().any(|it| it.finding.verdict.is_decided());
+    let is_out = |it: &Compared| others_answer && is_behind_twice(&it.finding);
     let is_doubted = |it: &Compared| {
         let by_job = matches!(it.finding.reason, Some(Reason::JobDoubts { .. }));
-        // Behind by the rounds, and behind by the job.
-        let job = it.finding.confirmed.as_ref();
-        let is_behind =
-            job.is_some_and(|job| job.rounds_verdict == Verdict::Slower && job.speedup.ci_high <= 1.0 + MARGIN);
-        it.finding.answer_of == AnswerOf::Neither && (confirmed.is_none() || by_job) && !is_behind
+        it.finding.answer_of == AnswerOf::Neither && (confirmed.is_none() || by_job) && !is_out(it)
     };
     if let Some(doubted) = compared.iter().copied().find(|it| is_doubted(it)) {
         let says = LineAnswer::Undecided { reason: doubted.finding.reason.clone() };
         return MapAnswer { answer_of: AnswerOf::Neither, ..MapAnswer::open(Verdict::Undecided, says) };
     }
-    let has_place = |it: &&Compared| it.finding.speedup.is_some() && !is_behind(run, &it.finding);
+    let has_place = |it: &&Compared| it.finding.speedup.is_some() && !is_behind(run, &it.finding) && !is_out(it);
     let is_ahead = |it: &&&Compared| has_place(it) && it.finding.confirmed.is_none() && !counts(it, compared);
     let ahead: Vec<&Compared> = compared.iter().filter(is_ahead).copied().collect();
     if let (Some(turned), false) = (compared.iter().copied().find(|it| contradicts(it)), ahead.is_empty()) {

@@ -163,7 +163,9 @@ fn likeness((a, of_a): Side, (b, of_b): Side) -> u32 {
 
 /// The median of the cells' ratios, or of an end of their intervals. Other sizes and other folios are no drift.
 fn drift(cells: &[SharedCell], of: impl Fn(Estimate) -> f64) -> Option<f64> {
-    let is_far = |it: &SharedCell| it.sizes.is_some_and(|[first, second]| first.is_far_from(&second));
+    let is_far = |it: &SharedCell| {
+        !it.condition.is_of_commands() && it.sizes.is_some_and(|[first, second]| first.is_far_from(&second))
+    };
     let are_found = |it: &SharedCell| matches!(it.reason, Some(Reason::OtherFolios { .. }));
     let counts = cells.iter().filter(|it| !is_far(it) && !are_found(it));
     let mut ratios: Vec<f64> = counts.filter_map(|it| Some(of(it.speedup?))).collect();
@@ -208,6 +210,9 @@ fn answers(first: (&Record, &Findings), second: (&Record, &Findings), pairs: &[P
 /// Of the passes that answer: those at the size of the job, or those of the rounds.
 fn size_of_answer(findings: &Findings, it: &Comparison) -> Option<PassSize> {
     let cell = findings.cells.iter().find(|cell| cell.id.cell == it.id.cell)?;
+    if cell.does().is_of_commands() {
+        return None;
+    }
     let of_rounds = PassSize::of(cell.does());
     let job = it.confirmed.as_ref().filter(|_| it.answer_of == AnswerOf::Job);
     Some(job.map_or(of_rounds, |job| PassSize { ops: job.ops, range: Span { bytes: job.bytes, ..of_rounds.range } }))

@@ -670,6 +670,45 @@ fn pairs_of_which_one_was_disturbed_leave_open_what_more_of_them_decide() {
 }
 
 #[test]
+fn an_arm_that_is_behind_by_the_rounds_and_not_ahead_by_the_job_leaves_the_baseline_the_fastest() {
+    let of = |ratios: &[f64]| {
+        let mut lab = Lab::duel(scan("1 MiB", State::Cold), ("read", 100.0), ("mmap", 300.0));
+        let pread = lab.cell(0, "pread");
+        lab.measure(pread, 10, 101.0, |_, _| {});
+        let again = job(ratios).record.confirmations.remove(0);
+        lab.record.confirmations.push(again);
+        let found = lab.analyze();
+        (found.comparisons[0].verdict, found.map[0].winner.clone())
+    };
+    let read = Some("native/read".to_string());
+    assert_eq!(of(&[0.7, 0.8, 0.75, 0.98, 0.72]), (Verdict::Undecided, read), "by how much is not known");
+    assert_eq!(of(&[0.7, 0.8, 0.75, 1.4, 0.72]), (Verdict::Undecided, None), "it may be ahead");
+}
+
+#[test]
+fn a_condition_that_left_its_time_to_the_others_takes_no_arm_out_of_the_choice() {
+    let text = r#"
+        title = "t"
+        [[compare]]
+        arms = ["pread", "mmap"]
+        workload = "random"
+        block = "4 KiB"
+        state = "cached"
+        ops = [1000, 80000, 800000]
+    "#;
+    let mut lab = Lab::of_experiment(text);
+    for (cell, ns) in [1000.0, 500.0, 1000.0, 400.0].into_iter().enumerate() {
+        lab.measure(cell, 10, ns, |_, _| {});
+    }
+    for cell in &mut lab.record.cells[4..] {
+        cell.leave_out(schema::Skip::LeavesTime { rounds_ns: 170e9, left_ns: 40e9 });
+    }
+    let choices = lab.analyze().answer.choices;
+    let mapping = choices.iter().find(|it| it.arms == ["native/mmap"]).unwrap();
+    assert_eq!((mapping.known, mapping.conditions, mapping.losses.len()), (2, 2, 0), "{choices:?}");
+}
+
+#[test]
 fn claims_about_two_arms_that_are_no_baseline_are_asked_again_too() {
     let text = r#"
         title = "t"

@@ -119,10 +119,10 @@ impl Worth {
     /// A machine changes, so that a newer run stands before one that reached over a little more of the file, or made a few more passes.
     fn exceeds(&self, newer: &Worth) -> bool {
         let as_large = Worth { reached: newer.reached, passes: newer.passes, ..*self };
-        let reached_half = 2 * self.reached > newer.reached;
+        let reached_half = self.reached.saturating_mul(2) > newer.reached;
         as_large > *newer
             || as_large == *newer
-                && (self.reached >= 2 * newer.reached || reached_half && self.passes >= 2 * newer.passes)
+                && (self.reached / 2 >= newer.reached || reached_half && self.passes / 2 >= newer.passes)
     }
 }
 

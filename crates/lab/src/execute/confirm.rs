@@ -124,11 +124,7 @@ impl Bench<'_> {
     pub(super) fn may_confirm(&self, condition: usize, given: Given) -> bool {
         let under = &self.record.conditions[condition];
         let is_open = given == Given::Nothing || given == Given::Range && !under.workload.is_ascending();
-        // In state limited the window is whole already, of what is synced each block waits for the device, and as-is the first
-        // pass over more would find what the later ones do not.
-        let is_asked_again = under.durability != Durability::SyncEach
-            && !matches!(under.state, State::Limited | State::AsIs | State::AsFound);
-        is_open && is_asked_again
+        is_open && is_asked_again(under)
     }
 
     /// Whether the answer of two arms depends on how much of the job there is: a part of it asks another question.
@@ -141,7 +137,7 @@ impl Bench<'_> {
         let measured = self.condition_of(baseline);
         // A size that the arms have of their own is part of what was asked.
         let planned = &self.record.conditions[self.record.cells[baseline].condition];
-        if self.condition_of(arm) != measured || has_own_size(&measured, planned) {
+        if self.condition_of(arm) != measured || has_own_size(&measured, planned) || !is_asked_again(&measured) {
             return None;
         }
         let memory = self.record.environment.cache_memory_bytes() / MEMORY_SHARE;
@@ -311,6 +307,12 @@ impl Bench<'_> {
         equal_work(condition.ops, &baseline.tally, &arm.tally)?;
         Ok(Some((pair, (condition.state == State::Cold).then_some([baseline, arm]))))
     }
+}
+
+/// In state limited the window is whole already, of what is synced each block waits for the device, and as-is the first pass over more
+/// would find what the later ones do not.
+fn is_asked_again(under: &Condition) -> bool {
+    under.durability != Durability::SyncEach && !matches!(under.state, State::Limited | State::AsIs | State::AsFound)
 }
 
 /// Whether an arm does another amount of work than its condition says.

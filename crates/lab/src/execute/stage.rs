@@ -56,12 +56,12 @@ fn may_touch(ranges: impl Iterator<Item = (Given, Span)>) -> u64 {
     ranges.filter(|(given, _)| *given == Given::Nothing).map(|(_, range)| range.end()).max().unwrap_or(0)
 }
 
-/// Of conditions with what their fewest rounds take, those that fit into the time together: without the longest of those whose size
-/// was written down, where it takes half of the time and others are left.
-fn needs_that_fit(mut needs: Vec<(usize, f64)>, given: &[Given], most_ns: f64) -> Vec<(usize, f64)> {
+/// Of conditions with what their fewest rounds take, those that fit into the time together: without the longest of those that may leave
+/// it to the others, where it takes half of the time and others are left.
+fn needs_that_fit(mut needs: Vec<(usize, f64)>, may_leave: impl Fn(usize) -> bool, most_ns: f64) -> Vec<(usize, f64)> {
     while needs.iter().map(|it| it.1).sum::<f64>() > most_ns && needs.len() > 1 {
         let longest = needs.iter().max_by(|a, b| a.1.total_cmp(&b.1)).copied();
-        let Some(longest) = longest.filter(|it| given[it.0] == Given::Ops && it.1 > most_ns / 2.0) else { break };
+        let Some(longest) = longest.filter(|it| may_leave(it.0) && it.1 > most_ns / 2.0) else { break };
         needs.retain(|it| *it != longest);
     }
     needs
@@ -134,7 +134,7 @@ impl Bench<'_> {
             let trials = trials.remove(&condition).unwrap_or_default();
             self.fix_sizes(condition, given[condition], &trials, share);
         }
-        self.leave_longest(&conditions, given, time);
+        self.leave_longest(&conditions, given, time.mul_f64(OVERTIME).saturating_sub(begun.elapsed()));
         let moving = self.spread_windows(&conditions, given, may_touch);
         plan::leave_lone_baselines(&mut self.record.cells);
         self.checkpoint(hooks);
@@ -392,37 +392,29 @@ impl Bench<'_> {
         cells
     }
 
-    /// Where the fewest rounds of all conditions do not fit, the ones of which a pass is of a size that was written down and takes
-    /// longest leave the time to the others: rounds that decide some are better than too few of all. A claim is about its own condition.
-    fn leave_longest(&mut self, conditions: &[usize], given: &[Given], time: Duration) {
+    /// Where the fewest rounds of all conditions do not fit into what is left of the time, the ones of which a pass is of a size that was
+    /// written down and takes longest leave it to the others: rounds that decide some are better than too few of all. A claim is about
+    /// its own condition, and so is a replay about its state.
+    fn leave_longest(&mut self, conditions: &[usize], given: &[Given], left: Duration) {
         let is_for_all = !self.record.experiment.claims.is_empty() || self.record.advised.is_some();
         if !self.clock.binds || self.settings.rounds.is_some() || is_for_all {
             return;
         }
-        let measured = |bench: &Bench, condition: usize| {
-            let mut cells = bench.cells_of(condition);
-            cells.retain(|it| bench.record.cells[*it].skipped.is_none());
-            cells
-        };
         let rounds_ns = |&condition: &usize| {
-            let passes = measured(self, condition).into_iter().filter_map(|it| self.times.expected.get(&it));
+            let cells = self.cells_of(condition).into_iter().filter(|it| self.record.cells[*it].skipped.is_none());
+            let passes = cells.filter_map(|it| self.times.expected.get(&it));
             (condition, passes.map(|it| it.as_nanos() as f64).sum::<f64>() * f64::from(ROUNDS_MIN))
         };
         let needs: Vec<(usize, f64)> = conditions.iter().map(rounds_ns).filter(|it| it.1 > 0.0).collect();
-        let left = needs_that_fit(needs.clone(), given, time.as_nanos() as f64 * OVERTIME);
-        let needed_ns: f64 = needs.iter().map(|it| it.1).sum();
-        for (condition, _) in needs.into_iter().filter(|it| !left.contains(it)) {
-            for cell in measured(self, condition) {
-                let Some(pass) = self.times.expected.get(&cell) else { continue };
-                let (pass_ns, blocks) = (pass.as_nanos() as f64, self.condition_of(cell).ops);
-                self.record.cells[cell].leave_out(Skip::TooSlow {
-                    ns_per_block: pass_ns / blocks.max(1) as f64,
-                    blocks,
-                    twice: false,
-                    around_ns: 0.0,
-                    pass_ns,
-                    budgets: (needed_ns / time.as_nanos().max(1) as f64).ceil(),
-                });
+        let left_ns = left.as_nanos() as f64;
+        let may_leave = |condition: usize| {
+            given[condition] == Given::Ops && self.record.conditions[condition].workload.has_blocks()
+        };
+        let fit = needs_that_fit(needs.clone(), may_leave, left_ns);
+        for (condition, rounds_ns) in needs.into_iter().filter(|it| !fit.contains(it)) {
+            // Also an arm whose trial failed: it has nothing to be compared with.
+            for cell in self.cells_of(condition) {
+                self.record.cells[cell].leave_out(Skip::LeavesTime { rounds_ns, left_ns });
             }
         }
     }
@@ -562,7 +554,7 @@ mod tests {
     fn a_size_that_was_written_down_and_takes_most_of_the_time_leaves_it_to_the_others() {
         let fit = |needs: &[f64], given: Given, most: f64| {
             let needs: Vec<(usize, f64)> = needs.iter().copied().enumerate().collect();
-            let left = needs_that_fit(needs.clone(), &vec![given; needs.len()], most);
+            let left = needs_that_fit(needs.clone(), |_| given == Given::Ops, most);
             left.into_iter().map(|it| it.0).collect::<Vec<usize>>()
         };
         assert_eq!(fit(&[1.0, 10.0, 170.0], Given::Ops, 40.0), [0, 1]);

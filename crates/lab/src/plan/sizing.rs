@@ -307,9 +307,10 @@ impl Share {
     /// How many times the time of the stage gives it so much; of rounds that were asked for by number what they take is its need, of which
     /// half of the time is its own at most.
     fn times_for(self, wanted_ns: f64, is_asked: bool) -> f64 {
+        let of_rest = self.needed_ns + (wanted_ns - self.need_ns) * self.conditions;
         let all_ns = match wanted_ns >= self.need_ns {
-            true if is_asked => (self.needed_ns - self.need_ns + wanted_ns).max(wanted_ns),
-            true => self.needed_ns + (wanted_ns - self.need_ns) * self.conditions,
+            true if is_asked => of_rest.min((self.needed_ns - self.need_ns + wanted_ns).max(2.0 * wanted_ns)),
+            true => of_rest,
             false => wanted_ns / self.need_ns * self.needed_ns,
         };
         (all_ns / self.time_ns.max(1e6)).max(1.0)

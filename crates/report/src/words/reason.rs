@@ -103,18 +103,23 @@ pub fn reason(of: &Reason) -> String {
             amount(*covered_bytes),
             amount(*window_bytes)
         ),
-        Reason::FewBlocks { blocks, job_blocks, writes: false } => format!(
-            "a pass made {} random reads, and a whole job makes {}: the more there are, the less each of them takes through a mapping \
-             (try a larger --budget, or name their number with --ops)",
-            thousands(*blocks),
-            thousands(*job_blocks)
-        ),
-        Reason::FewBlocks { blocks, job_blocks, writes: true } => format!(
-            "a pass wrote {} blocks, and a whole job has {}: what is read first lies in smaller folios, where stores through a mapping \
-             take longer (try a larger --budget, or name their number with --ops)",
-            thousands(*blocks),
-            thousands(*job_blocks)
-        ),
+        Reason::FewBlocks { blocks, job_blocks, writes } => {
+            let (blocks_of_pass, job) = (thousands(*blocks), thousands(*job_blocks));
+            let says = match writes {
+                false => format!(
+                    "a pass made {blocks_of_pass} random reads, and a whole job makes {job}: the more there are, the less each of \
+                     them takes through a mapping"
+                ),
+                true => format!(
+                    "a pass wrote {blocks_of_pass} blocks, and a whole job has {job}: what is read first lies in smaller folios, where \
+                     stores through a mapping take longer"
+                ),
+            };
+            match blocks < job_blocks {
+                true => format!("{says} (try a larger --budget, or name their number with --ops)"),
+                false => says,
+            }
+        }
         Reason::ThrottleExceeded { arm, limit, allowed_per_s, per_s } => format!(
             "the I/O throttle allows {}, and {arm} got {}: some comes free when a pass begins, and without it the answer \
              would be another one (try longer passes: more `ops`, or a larger --budget)",

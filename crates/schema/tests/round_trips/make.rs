@@ -818,6 +818,7 @@ makes! {
         Skip {
             TooSlow { ns_per_block, blocks, twice, around_ns, pass_ns, budgets },
             TooLong { blocks, pass_ns, left_ns, budget },
+            LeavesTime { rounds_ns, left_ns },
             Untried,
             Unavailable(reason),
             Impossible(reason),

@@ -318,6 +318,13 @@ impl Known {
         let trace = record(&[], None)?.trace;
         let all = replay::summary(&trace)?;
         let left_out = left_out(&all, began);
+        if let Some(only) = left_out.first().filter(|_| files::reached_here(&all).count() == left_out.len()) {
+            bail!(
+                "the command writes to {}, and reads no other file; a file that changes cannot be measured again and again; try it \
+                 on one that it only reads",
+                only.display()
+            );
+        }
         for it in &left_out {
             output::warn(&format!("{} is written meanwhile, and nothing is said of it", it.display()));
         }
@@ -499,14 +506,16 @@ impl Known {
 fn left_out(all: &Summary, began: (i64, i64)) -> Vec<PathBuf> {
     let own: Vec<(PathBuf, u64)> = files::reached_here(all).collect();
     let changed: Vec<&(PathBuf, u64)> = own.iter().filter(|it| changed_since(&it.0, began)).collect();
-    let bytes = changed.iter().map(|it| it.1 as f64).sum::<f64>();
-    let is_minor = 2.0 * bytes <= own.iter().map(|it| it.1 as f64).sum::<f64>();
-    let left_out = changed.into_iter().filter(|it| is_minor || was_made_since(&it.0, began));
-    left_out.map(|it| it.0.clone()).collect()
+    let (made, changed): (Vec<_>, Vec<_>) = changed.into_iter().partition(|it| was_made_since(&it.0, began));
+    let bytes = |of: &[&(PathBuf, u64)]| of.iter().map(|it| it.1 as f64).sum::<f64>();
+    let given = bytes(&own.iter().collect::<Vec<_>>()) - bytes(&made);
+    let changed = changed.clone().into_iter().filter(|_| 2.0 * bytes(&changed) <= given);
+    made.iter().copied().chain(changed).map(|it| it.0.clone()).collect()
 }
 
+/// Those of the files of a trace that are still here.
 fn identities<'a>(files: impl Iterator<Item = &'a TracedFile>) -> Vec<FileIdentity> {
-    files.filter_map(|it| it.identity).collect()
+    files.filter_map(|it| it.identity.filter(|own| output::identity(Path::new(&it.path)) == Some(*own))).collect()
 }
 
 /// What the recording itself brought into the page cache was not found there.
