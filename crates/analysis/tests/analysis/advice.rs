@@ -874,18 +874,22 @@ fn a_switch_that_does_what_no_arm_does_has_no_prediction() {
     assert!(cold.switched[0].real.unwrap().median > 1.9);
 }
 
-#[test]
-fn reads_that_lie_anywhere_are_left_alone_where_a_mapping_is_slower() {
-    let plan = Plan {
+/// The same points by pread; a mapping with advice takes so many milliseconds of them cold.
+fn calls_by_points(advised_ms: f64) -> Plan {
+    Plan {
         recorded: "pread",
         program: [34.0, 5.5],
-        replays: vec![("pread", [29.0, 0.9]), ("mmap", [77.0, 0.85]), ("mmap+random", [29.0, 0.88])],
+        replays: vec![("pread", [29.0, 0.9]), ("mmap", [77.0, 0.85]), ("mmap+random", [advised_ms, 0.88])],
         reach: Reach::Calls,
         brought_in: 560.0 * 4096.0,
         system: [4.0, 3.0],
         ..mapped_points()
-    };
-    for advice in plan.advice() {
+    }
+}
+
+#[test]
+fn reads_that_lie_anywhere_are_left_alone_where_a_mapping_is_slower() {
+    for advice in calls_by_points(29.0).advice() {
         assert_eq!((advice.verdict, advice.code), (AdviceVerdict::NoDifference, AdviceCode::Ok), "{advice:?}");
         assert!(matches!(advice.because[..], [AdviceReason::BestGains { most, .. }] if most < 1.02), "{advice:?}");
     }
@@ -893,16 +897,7 @@ fn reads_that_lie_anywhere_are_left_alone_where_a_mapping_is_slower() {
 
 #[test]
 fn threads_that_spin_while_another_one_waits_for_the_device_do_not_make_the_file_a_small_share() {
-    let plan = Plan {
-        recorded: "pread",
-        program: [34.0, 5.5],
-        replays: vec![("pread", [29.0, 0.9]), ("mmap", [77.0, 0.85]), ("mmap+random", [12.0, 0.88])],
-        reach: Reach::Calls,
-        brought_in: 560.0 * 4096.0,
-        system: [4.0, 3.0],
-        ..mapped_points()
-    };
-    let mut lab = plan.lab();
+    let mut lab = calls_by_points(12.0).lab();
     let cpus = f64::from(lab.record.environment.cpus);
     let commands: Vec<bool> = lab.record.cells.iter().map(|it| it.arm.is_command()).collect();
     for sample in lab.record.samples.iter_mut().filter(|it| commands[it.cell]) {

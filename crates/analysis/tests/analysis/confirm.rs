@@ -459,23 +459,24 @@ fn points(text: &str, change: impl Fn(&mut schema::Condition)) -> Vec<f64> {
     crossovers[0].points.iter().map(|it| it.at).collect()
 }
 
+const NUMBERS_OF_READS: &str = r#"
+    title = "t"
+    [[compare]]
+    arms = ["pread", "mmap"]
+    workload = "random"
+    block = "4 KiB"
+    state = "cached"
+    ops = [1000, 80000, 800000]
+"#;
+
 #[test]
 fn a_crossover_over_numbers_of_reads_is_of_reads_of_the_whole_file() {
-    let text = r#"
-        title = "t"
-        [[compare]]
-        arms = ["pread", "mmap"]
-        workload = "random"
-        block = "4 KiB"
-        state = "cached"
-        ops = [1000, 80000, 800000]
-    "#;
     // A window of an eleventh has as many less, and a thousand at least.
     let in_window = |it: &mut schema::Condition| {
         it.range.bytes = it.file_bytes / 11;
         it.ops = it.dense_ops(it.ops);
     };
-    let [first, rest @ ..] = &points(text, in_window)[..] else { panic!() };
+    let [first, rest @ ..] = &points(NUMBERS_OF_READS, in_window)[..] else { panic!() };
     assert!((first / 11000.0 - 1.0).abs() < 1e-3, "{first}");
     assert_eq!(rest, [80000.0, 800000.0]);
 }
@@ -687,16 +688,7 @@ fn an_arm_that_is_behind_by_the_rounds_and_not_ahead_by_the_job_leaves_the_basel
 
 #[test]
 fn a_condition_that_left_its_time_to_the_others_takes_no_arm_out_of_the_choice() {
-    let text = r#"
-        title = "t"
-        [[compare]]
-        arms = ["pread", "mmap"]
-        workload = "random"
-        block = "4 KiB"
-        state = "cached"
-        ops = [1000, 80000, 800000]
-    "#;
-    let mut lab = Lab::of_experiment(text);
+    let mut lab = Lab::of_experiment(NUMBERS_OF_READS);
     for (cell, ns) in [1000.0, 500.0, 1000.0, 400.0].into_iter().enumerate() {
         lab.measure(cell, 10, ns, |_, _| {});
     }

@@ -21,6 +21,7 @@ use super::{Bench, Hooks, rounds::Slot, trials};
 use crate::{
     link::Trouble,
     plan::{self, Given, sizing},
+    probe,
 };
 
 /// So many pairs are made of an answer that the fewest leave open: the two lowest and the two highest of them do not count in its
@@ -80,7 +81,7 @@ impl Bench<'_> {
             }
         }
         // Of the fewest pairs a single one that was disturbed leaves all open. More are made of what they leave open, and looked at
-        // once, when all are there: whoever looks after each finds a difference where there is none.
+        // once, when all are there: a look after each of them would find a difference where there is none.
         for (at, pair_time) in made {
             let confirmation = self.record.confirmations[at].clone();
             let missing = PAIRS_MOST - confirmation.pairs.len() as u32;
@@ -209,7 +210,7 @@ impl Bench<'_> {
         let wider = within_bytes as f64 / under.range.bytes.max(1) as f64;
         if !trials::counts_faults(arm, &under) {
             // No more comes from the device than there is.
-            let device = last.readings.get("device_read_bytes").and_then(|it| it.value().copied());
+            let device = probe::value(&last.readings, "device_read_bytes");
             let device = device.filter(|it| arm.finds_its_pages(&under) && *it > 0.0);
             let found_ns = ops as f64 * sizing::found_ns(under.block_bytes, under.ops, 0.0, 0.0);
             let whole_ns = device.map(|it| last_ns * within_bytes as f64 / it + found_ns);
@@ -219,7 +220,7 @@ impl Bench<'_> {
         if arm.fills_page_table() {
             return Some(alike_ns.min(last_ns * wider + found_ns));
         }
-        let faults = last.readings.get("minor_faults").and_then(|it| it.value().copied()).filter(|it| *it > 0.0);
+        let faults = probe::value(&last.readings, "minor_faults").filter(|it| *it > 0.0);
         let Some(faults) = faults else { return Some(alike_ns) };
         let pages = under.block_bytes.div_ceil(sys::page_bytes()) as f64;
         let [made, ops] = [under.ops, ops].map(|it| it as f64 * pages);
@@ -296,7 +297,7 @@ impl Bench<'_> {
                         return Err(reason);
                     }
                     pair[side] = pass.done.phases.total_ns() as f64;
-                    let device_read_bytes = pass.readings.get("device_read_bytes").and_then(|it| it.value().copied());
+                    let device_read_bytes = probe::value(&pass.readings, "device_read_bytes");
                     did[side] = Some(ColdPass { tally: pass.done.tally, device_read_bytes });
                 }
                 Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => return Err(reason),

@@ -11,7 +11,7 @@ use crate::{
         self, Given,
         sizing::{self, Share, Trial},
     },
-    state,
+    probe, state,
 };
 
 /// Trials with a given number of blocks grow by this factor until one takes this part of what is left, or a whole pass
@@ -126,7 +126,7 @@ impl Bench<'_> {
             under.range = plan::in_round(under.range, whole.range.end(), 1);
         }
         let pass = self.pass(&arm, &under)?;
-        let device = pass.readings.get("device_read_bytes").and_then(|it| it.value().copied());
+        let device = probe::value(&pass.readings, "device_read_bytes");
         let device = device.filter(|it| arm.finds_its_pages(&whole) && *it > 0.0);
         let elapsed_ns = (pass.done.phases.total_ns() as f64).max(sizing::throttled_ns(&under, pass.done.tally.ops));
         let cpu_ns = pass.done.usage.user_ns as f64 + pass.done.usage.system_ns as f64;

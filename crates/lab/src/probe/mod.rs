@@ -56,6 +56,11 @@ pub const PROBES: &[ProbeKind] = &[
     proc_io::KIND,
 ];
 
+/// What was read around a pass, if it could be.
+pub fn value(readings: &BTreeMap<String, Reading<f64>>, name: &str) -> Option<f64> {
+    readings.get(name)?.value().copied()
+}
+
 /// Readings that are summed over the worker's threads.
 pub fn of_threads() -> impl Iterator<Item = &'static str> {
     [sched::KIND, schedstat::KIND].into_iter().flat_map(|kind| kind.readings).copied()

@@ -509,8 +509,8 @@ fn left_out(all: &Summary, began: (i64, i64)) -> Vec<PathBuf> {
     let (made, changed): (Vec<_>, Vec<_>) = changed.into_iter().partition(|it| was_made_since(&it.0, began));
     let bytes = |of: &[&(PathBuf, u64)]| of.iter().map(|it| it.1 as f64).sum::<f64>();
     let given = bytes(&own.iter().collect::<Vec<_>>()) - bytes(&made);
-    let changed = changed.clone().into_iter().filter(|_| 2.0 * bytes(&changed) <= given);
-    made.iter().copied().chain(changed).map(|it| it.0.clone()).collect()
+    let is_minor = 2.0 * bytes(&changed) <= given;
+    made.into_iter().chain(changed.into_iter().filter(|_| is_minor)).map(|it| it.0.clone()).collect()
 }
 
 /// Those of the files of a trace that are still here.

@@ -23,7 +23,7 @@ use super::Bench;
 use crate::{
     link::{Link, Trouble},
     plan::possible,
-    probe::Probes,
+    probe::{self, Probes},
     state,
     target::Target,
 };
@@ -89,7 +89,7 @@ impl Bench<'_> {
         match pass {
             Ok(Pass { invalid: Some(reason), .. }) => Err(reason),
             Ok(pass) => {
-                let device = pass.readings.get("device_read_bytes").and_then(|it| it.value().copied());
+                let device = probe::value(&pass.readings, "device_read_bytes");
                 // Where there is no block device the kernel counts nothing.
                 let device = device.filter(|_| arm.is_direct() && self.target.disk.is_ok());
                 of_device(pass.done.tally.bytes, device).map_err(|it| it.to_string())?;
@@ -241,7 +241,7 @@ impl Bench<'_> {
             resident_before: &resident_before,
             resident_after: &resident_after,
             mapped_before,
-            device_read_bytes: readings.get("device_read_bytes").and_then(|it| it.value().copied()),
+            device_read_bytes: probe::value(&readings, "device_read_bytes"),
             done: &done,
         };
         let after = || state::verify_after(condition.state, target.way().ok(), &seen);
