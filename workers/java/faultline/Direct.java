@@ -36,7 +36,8 @@ final class Direct extends Access {
         ByteBuffer whole = Room.aligned(whole(job.blockBytes, (int) align));
         Room room = new Room(job, null, whole);
         try (FileChannel channel = open(job.file)) {
-            channel.read(whole.clear(), job.offset);
+            // No more than it takes to see: a cache below the kernel holds what was read just before a pass.
+            channel.read(whole.clear().limit((int) align), job.offset);
         } catch (IOException | UnsupportedOperationException refused) {
             throw new Job.Unavailable("O_DIRECT is not possible here: " + refused.getMessage());
         }

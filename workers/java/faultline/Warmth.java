@@ -11,7 +11,7 @@ import java.util.Random;
 
 /**
  * Passes over a warm-up file until compilation has ended. The measured file is not touched, so its state stays as the controller
- * made it. The first pass shows a cold JVM; the last ones show what this JVM has compiled, which differs between JVMs.
+ * made it; but with O_DIRECT, where the warm-up file is on tmpfs before Linux 6.6, which has none: then its first bytes are read. The first pass shows a cold JVM; the last ones show what this JVM has compiled, which differs between JVMs.
  */
 final class Warmth {
     private static final int WARM_UP_BYTES = 4 << 20, QUIET_PASSES = 3;

@@ -32,7 +32,7 @@ class Session:
         self._bytes = sum(job.use(it.length) * it.count for thread in self._places.timed for it in thread)
         for way in self._ways:
             for length in {it.length for thread in self._places.timed for it in thread}:
-                way.loop(job, length)
+                way.ready(job, length)
         self._warmth = Warmth(job, self._ways)
         self._clock_ns = usage.clock_ns() if job.workload == "update" else 0
         try:

@@ -18,7 +18,7 @@ def aligned(count):
     return array, skew, memoryview(array)[skew : skew + count]
 
 
-def numpy_or_refuse(what):
+def numpy_or_refuse(what, instead=""):
     """numpy, which a Python need not have."""
     try:
         import numpy
@@ -26,7 +26,7 @@ def numpy_or_refuse(what):
         version = sys.version.split()[0]
         missing = isinstance(error, ModuleNotFoundError) and error.name == "numpy"
         why = "has no numpy" if missing else f"cannot import its numpy ({error})"
-        raise Unavailable(f"Python {version} {why}, which {what} needs; name one that has it with --python")
+        raise Unavailable(f"Python {version} {why}, which {what} needs; name one that has it with --python{instead}")
     return numpy
 
 
@@ -88,9 +88,11 @@ class Way:
         if job.shares and self.keeps_position:
             raise Unavailable(f"{job.method} keeps one position per open file, so threads cannot share it; pread and preadv can")
         what = job.method if self.kind.is_array else f"consume {job.consume} with {job.method}"
-        self.numpy = numpy_or_refuse(what) if consume.needs_numpy(job, self.kind) else None
+        instead = "" if self.kind.is_array else ", or try --consume touch"
+        self.numpy = numpy_or_refuse(what, instead) if consume.needs_numpy(job, self.kind) else None
         self._memory = aligned(job.block)[2] if job.consume == "copy" and not self.kind.copied else None
         self._loops = Loops()
+        self._ready = {}
 
     def base(self, job):
         """Where places are counted from."""
@@ -110,12 +112,19 @@ class Way:
         body = self.reach(job.is_random) + consume.lines(job.consume, self.kind, length, job.use(length))
         return self._loops.of([*own, *self.uses], "checksum = 0", body or ["pass"], "checksum"), own
 
+    def ready(self, job, length):
+        """What `loop` gives, kept: to put it together takes as long as a short pass, and must not be timed."""
+        key = job, length
+        if key not in self._ready:
+            self._ready[key] = self.loop(job, length)
+        return self._ready[key]
+
     def work(self, job, opened, stretches, count):
         """A thread's share of a pass."""
         for stretch in stretches:
             if self.keeps_position and not job.is_random:
                 opened.go_to(stretch.places[0])
-            loop, own = self.loop(job, stretch.length)
+            loop, own = self.ready(job, stretch.length)
             count.checksum += loop(stretch, **own, **opened.names(stretch.length))
 
     def alone(self, job, opened, length):

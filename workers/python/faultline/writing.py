@@ -81,7 +81,7 @@ class WritingWay(Way):
 
     def work(self, job, opened, stretches, count):
         for stretch in stretches:
-            loop, own = self.loop(job, stretch.length)
+            loop, own = self.ready(job, stretch.length)
             count.add_parts(*loop(stretch, **own, **opened.names(stretch.length)))
         if job.durability == "sync-end":
             begun = perf_counter_ns()

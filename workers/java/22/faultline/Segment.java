@@ -165,7 +165,9 @@ final class Segment extends Access {
 
     private static final class Touch extends Loop {
         long piece(MemorySegment bytes, long at, int length) {
-            return bytes.get(ValueLayout.JAVA_BYTE, at) & 0xFF;
+            long sum = 0;
+            for (int i = 0; i < length; i += Consume.TOUCHED) sum += bytes.get(ValueLayout.JAVA_BYTE, at + i) & 0xFF;
+            return sum;
         }
     }
 
@@ -177,7 +179,7 @@ final class Segment extends Access {
         private static long sum(MemorySegment b, long at, int length) {
             long sum = 0;
             int i = 0;
-            for (; i + 8 <= length; i += 8) sum += b.get(WORD, at + i);
+            for (int words = length & -8; i < words; i += 8) sum += b.get(WORD, at + i);
             for (int shift = 0; i < length; i++, shift += 8) sum += (b.get(ValueLayout.JAVA_BYTE, at + i) & 0xFFL) << shift;
             return sum;
         }
