@@ -40,8 +40,8 @@ func directWay(j *job) (way, error) {
 	if err != nil {
 		return nil, err
 	}
-	// One read as the pass will make them.
-	few := room[:min(uint64(len(room)), 1<<20/align*align)]
+	// No more than it takes to see: a cache below the kernel holds what was read just before a pass.
+	few := room[:align]
 	if _, err := syscall.Pread(fd, few, int64(j.Range.Offset)); err != nil {
 		return nil, impossible(err)
 	}

@@ -440,7 +440,7 @@ impl Bench<'_> {
                     sizing::size(under, trials, self.room(share, given), &baseline, self.window(), claimed).ops
                 }
             };
-            self.cover(condition, ops);
+            self.cover(condition, plan::whole_folios(under, ops));
         }
         for trial in trials {
             let condition = self.condition_of(trial.cell);

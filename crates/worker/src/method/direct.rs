@@ -72,7 +72,7 @@ pub(super) fn open_direct(place: Place) -> Result<File, Fault> {
     open(place, OFlags::DIRECT).map_err(at("open(2) with O_DIRECT"))
 }
 
-/// Makes one transfer as the pass will make them.
+/// Makes the smallest transfer that there is: a cache below the kernel holds what was read just before a pass.
 pub(super) fn try_one(task: &Task) -> Result<(), String> {
     let reason = |fault: Fault| format!("O_DIRECT is not possible here: {fault}");
     let align = alignment(task).map_err(reason)?;
@@ -82,10 +82,10 @@ pub(super) fn try_one(task: &Task) -> Result<(), String> {
     let way = Residency::ALL[..2].iter().find(|way| way.shows(&file));
     let resident = || way?.resident_pages(&file, offset, 1).ok();
     let before = resident();
-    let block = task.pattern.block.min(1 << 20).next_multiple_of(align) as usize;
-    let mut buffer = Buffer::new(block).map_err(|error| format!("a buffer of {block} bytes: {error}"))?;
-    if let Err(errno) = rustix::io::pread(&file, &mut buffer[..block], offset) {
-        return Err(format!("O_DIRECT is not possible here: a read of {block} bytes failed: {errno}"));
+    let bytes = align as usize;
+    let mut buffer = Buffer::new(bytes).map_err(|error| format!("a buffer of {bytes} bytes: {error}"))?;
+    if let Err(errno) = rustix::io::pread(&file, &mut buffer[..bytes], offset) {
+        return Err(format!("O_DIRECT is not possible here: a read of {bytes} bytes failed: {errno}"));
     }
     // Some file systems (btrfs with checksums, for one) take the flag and read through the page cache all the same.
     // That shows here if the page was not cached before; otherwise the check after a cold pass shows it.

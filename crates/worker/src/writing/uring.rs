@@ -1,8 +1,8 @@
 //! io_uring writes with a full queue, through the page cache or around it.
 //!
 //! A block has a place in the program's memory as long as it is in flight: `put` stamps it there, hands it to the kernel and
-//! goes on; it waits when all places are taken. Under `sync-each` a block's own fsync request follows its write, and the
-//! place is free after that. `finish` waits for all.
+//! goes on; it waits when all places are taken. Under `sync-each` there is one place, which is free when the block is on the
+//! device: the next one is begun after that. `finish` waits for all.
 
 use std::{fs::File, io, os::fd::AsRawFd};
 
@@ -37,7 +37,10 @@ pub(super) fn support(task: &Task) -> Result<(Places, UringWay), Refusal> {
         let reason = "an update handles one block after the other, so a queue has no use; use pwrite";
         return Err(Refusal::Unavailable(reason.into()));
     }
-    let way = UringWay::new(task)?;
+    let mut way = UringWay::new(task)?;
+    if task.job.durability == Durability::SyncEach {
+        way.depth = 1;
+    }
     if way.direct {
         direct::fits_writes(task).map_err(Refusal::Unavailable)?;
     }

@@ -160,3 +160,21 @@ fn what_cannot_be_meant_is_unavailable_with_its_reason() {
         assert!(reason.contains("none is there before the pass"), "{hold:?}: {reason}");
     }
 }
+
+#[test]
+fn with_sync_each_io_uring_begins_no_block_before_the_last_one_is_on_the_device() {
+    let depth = |arm: &str, durability| {
+        let (content, _folder, path) = before(65_536);
+        let job = on(&path, job(arm, Workload::Overwrite, durability, 4096, 65_536));
+        let done = run(&job)?;
+        assert!(fs::read(&path).unwrap() == reference(&job, content), "{arm}");
+        Ok::<u32, String>(done.tally.queue_depth)
+    };
+    match depth("uring", Durability::None) {
+        Ok(deep) => assert!(deep > 1),
+        Err(why) => return println!("skipped: {why}"),
+    }
+    for arm in ["uring", "uring+o-dsync"] {
+        assert_eq!(depth(arm, Durability::SyncEach), Ok(1), "{arm}");
+    }
+}
