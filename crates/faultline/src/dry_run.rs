@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use lab::{Named, Plan, Target, cgroups::Cgroups, fixture, plan::Stage, possible, runtime};
 use schema::{
-    Condition, Consume, Experiment, Layout, SCHEMA_VERSION, Skip, Span, Workload,
+    Condition, Experiment, Layout, SCHEMA_VERSION, Skip, Span, State, Workload,
     plan::{PlannedCell, PlannedCondition},
     record::{Cell, missing_arms},
     trace::Traced,
@@ -162,14 +162,20 @@ impl Place {
             }),
             None => Ok(()),
         });
-        let mut tried: BTreeMap<(String, u64, Consume, bool, u32), Option<Skip>> = BTreeMap::new();
+        let mut tried: Vec<(String, Condition, Option<Skip>)> = Vec::new();
         for cell in plan.cells.iter_mut().filter(|it| it.skipped.is_none()) {
             let condition = cell.own_condition.as_ref().unwrap_or(&plan.conditions[cell.condition]);
-            // All that `lacks` looks at: an arm that was not tried for one condition is not known to be there for another.
-            let files = condition.trace.as_ref().map_or(1, |it| it.files);
-            let key =
-                (cell.arm.name.clone(), condition.block_bytes, condition.consume, condition.workload.writes(), files);
-            cell.skipped = tried.entry(key).or_insert_with(|| self.lacks(cell, condition)).clone();
+            // From which state, and how much, `lacks` does not look at.
+            let plain = Condition { state: State::AsIs, fill: None, ..condition.without_size() };
+            let known = tried.iter().find(|(arm, like, _)| *arm == cell.arm.name && *like == plain);
+            cell.skipped = match known {
+                Some((.., skip)) => skip.clone(),
+                None => {
+                    let skip = self.lacks(cell, condition);
+                    tried.push((cell.arm.name.clone(), plain, skip.clone()));
+                    skip
+                }
+            };
         }
         lab::plan::leave_lone_baselines(&mut plan.cells);
         plan
@@ -191,7 +197,7 @@ impl Place {
         }
         // Workers of other runtimes are compiled first, and a method that writes is tried by writing.
         let target = self.unnamed.as_ref().filter(|_| cell.arm.runtime == "native" && !condition.workload.writes())?;
-        possible::arm(&cell.arm, target, (condition.block_bytes, condition.consume), &AtomicBool::new(false)).err()
+        possible::arm(&cell.arm, target, condition, &AtomicBool::new(false)).err()
     }
 
     /// What could not be tried, and what the run does before its first pass of a runtime.
@@ -264,15 +270,16 @@ fn copied_bytes(plan: &Plan, counted: bool) -> u64 {
     copies.fold(0, |sum: u64, (_, range)| sum.saturating_add(range.end().saturating_mul(times)))
 }
 
-/// What passes that write have written in one round: their file before each of them, if it has content then, and their own
-/// blocks, as far as their number is known.
+/// What passes that write have written in one round, at most: their file before each of them, if it has content then, and their own
+/// blocks, all of their range where trials find how many.
 fn round_bytes(plan: &Plan) -> u64 {
     let measured = plan.cells.iter().filter(|it| it.skipped.is_none());
     let does = measured.map(|it| it.own_condition.as_ref().unwrap_or(&plan.conditions[it.condition]));
     does.filter(|it| it.workload.writes()).fold(0, |sum: u64, it| {
         let is_made = it.workload != Workload::Append && it.layout.unwrap_or(Layout::Written) == Layout::Written;
         let made = if is_made { it.range.bytes } else { 0 };
-        sum.saturating_add(made).saturating_add(it.ops.saturating_mul(it.block_bytes))
+        let blocks = if it.ops == 0 { it.range.bytes } else { it.ops.saturating_mul(it.block_bytes) };
+        sum.saturating_add(made).saturating_add(blocks)
     })
 }
 

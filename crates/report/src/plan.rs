@@ -90,14 +90,10 @@ fn writes(plan: &PlannedRun) -> String {
     let (target, free) = (&plan.target, free.unwrap_or_default());
     // The device has every one of these bytes, and the file system room for one file.
     let rounds = plan.rounds.map_or("each round".into(), |it| format!("each of {it} round{}", plural(it as usize)));
-    let writes = |it: &PlannedCondition| it.condition.workload.writes() && measured(it).next().is_some();
     let rewritten = match plan.round_bytes {
-        0 if plan.conditions.iter().any(writes) => {
-            format!(". Passes write to it in {rounds} as many blocks as trials find, and in these trials")
-        }
         0 => String::new(),
         bytes => format!(
-            ". Passes that write, and their file, which is made anew before each of them, write {} or more in {rounds}, \
+            ". Passes that write, and their file, which is made anew before each of them, write up to {} in {rounds}, \
              and in trials before",
             number::bytes_glued(bytes as f64)
         ),
@@ -105,11 +101,12 @@ fn writes(plan: &PlannedRun) -> String {
     let once = match (plan.made_here, plan.copied_bytes) {
         _ if plan.written_bytes == 0 => "nothing".to_string(),
         (true, 0) => format!("{bytes} to {target}{free}; removed at the end"),
-        // An answer at the size of the job may need more of a copy, and one whose folios did not stay is made again.
+        // A slow device leaves time for less of a copy, an answer at the size of the job may need more of it, and one whose folios
+        // did not stay is made again.
         (true, _) => {
-            format!("at least {bytes} to {target}{free}; removed at the end. Of it, {copied} or more are in {COPIES}")
+            format!("about {bytes} to {target}{free}; removed at the end. Of it, about {copied} are in {COPIES}")
         }
-        (false, _) => format!("at least {bytes} beside {target}{free}, in {COPIES}"),
+        (false, _) => format!("about {bytes} beside {target}{free}, in {COPIES}"),
     };
     once + &rewritten
 }

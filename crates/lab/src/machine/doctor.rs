@@ -122,7 +122,8 @@ fn folio_sizes(target: &Target) -> Result<String, String> {
 
 fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<String, String> {
     let arm = arm.parse()?;
-    let tried = |consume| possible::arm(&arm, target, (PAGE_BYTES, consume), interrupted);
+    let a_page = Condition { block_bytes: PAGE_BYTES, ..Condition::plain(target.bytes) };
+    let tried = |consume| possible::arm(&arm, target, &Condition { consume, ..a_page.clone() }, interrupted);
     match tried(Consume::Touch) {
         Ok(()) => Ok("yes".into()),
         // A method that makes lines does nothing else with bytes.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use schema::{Arm, Bytes, Condition, Consume, Fill, Skip, Span, State, Workload, protocol::Job};
+use schema::{Arm, Bytes, Condition, Fill, Skip, Span, State, Workload, protocol::Job};
 
 use crate::{
     cgroups::Cgroups,
@@ -125,20 +125,29 @@ pub fn on_this_file_system(arm: &Arm, target: &Target) -> Result<(), String> {
     }
 }
 
-/// Whether a worker can make ready to read one block of this size and to do this with its bytes; no pass is made.
+/// Whether a worker can make ready to read a block for each thread as this condition says; no pass is made.
 ///
 /// # Errors
-/// What the machine or the file system lacks.
-pub fn arm(
-    arm: &Arm,
-    target: &Target,
-    (block_bytes, consume): (u64, Consume),
-    interrupted: &AtomicBool,
-) -> Result<(), Skip> {
+/// What the machine or the file system lacks, or the arm.
+pub fn arm(arm: &Arm, target: &Target, condition: &Condition, interrupted: &AtomicBool) -> Result<(), Skip> {
     on_this_file_system(arm, target).map_err(Skip::Unavailable)?;
-    let block_bytes = target.bytes.min(block_bytes);
-    let span = Span { offset: 0, bytes: block_bytes };
-    job(arm, &Job { consume, ..Job::new(arm, &target.path, span) }, interrupted)
+    let Condition { consume, aligned, descriptor, .. } = *condition;
+    let block_bytes = target.bytes.min(condition.block_bytes).max(1);
+    let threads = u64::from(condition.threads).clamp(1, (target.bytes / block_bytes).max(1));
+    // A replay needs its trace.
+    let workload = if condition.workload.has_blocks() { condition.workload } else { Workload::Scan };
+    let span = Span { offset: 0, bytes: block_bytes * threads };
+    let asked = Job {
+        workload,
+        consume,
+        aligned,
+        descriptor,
+        block_bytes,
+        threads: threads as u32,
+        ops: threads,
+        ..Job::new(arm, &target.path, span)
+    };
+    job(arm, &asked, interrupted)
 }
 
 /// Whether a worker can make ready for this job; no pass is made.
