@@ -211,7 +211,7 @@ impl<'a> Cell<'a> {
         let maps = self.own.is_of_commands() || self.arm().maps();
         let timed = self.timed_arm();
         // A mapping is filled as a whole, whatever part of it a thread reads.
-        let is_filled = timed.fills_page_table() || timed.word("load") == "load";
+        let is_filled = timed.maps_all_first();
         // Threads of a scan have a part of the range each.
         let overlap = threads > 1 && descriptor == Descriptor::PerThread && (is_filled || !workload.is_ascending());
         let why = [

@@ -271,7 +271,7 @@ pub struct AdviseArgs {
     /// The command with a switch of its own set, measured beside what is predicted (repeatable); one line, without a shell
     #[arg(long, value_name = "COMMAND", value_parser = not_blank, conflicts_with = "once")]
     pub switch: Vec<String>,
-    /// Accept exit codes other than 0, and a switch whose standard output differs
+    /// Accept an exit code other than 0, if every execution has the same, and a switch whose standard output differs
     #[arg(long, conflicts_with = "once")]
     pub anyway: bool,
     /// Run the command for the recording alone: what it does is only replayed, and every verdict is "don't know" (exit code 3)

@@ -276,7 +276,7 @@ fn every_execution_under_a_memory_limit_has_a_preparation_of_its_own_before_it()
         prepare: Some(says("prepare")),
         cleanup: Some(says("cleanup")),
         timeout_s: 20,
-        compared: true,
+        compared: schema::command::Compared::Output,
     };
     let job = Job {
         hold: Hold::Open,

@@ -66,7 +66,7 @@ fn arm(asked: &Asked) -> schema::Arm {
         prepare: None,
         cleanup: None,
         timeout_s: asked.timeout_s,
-        compared: true,
+        compared: schema::command::Compared::Output,
     };
     spec.arm()
 }

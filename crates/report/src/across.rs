@@ -17,11 +17,11 @@ use crate::{
         page::Page,
         paint::Paint,
         table::{Cell, Column, Table},
-        words::plural,
+        words::{joined, plural},
     },
     markdown::escape,
     shell,
-    words::{fact, fact_says, not_comparable, reason, reasons},
+    words::{fact, fact_says, metric, not_comparable, reason, reasons},
 };
 
 /// For a terminal.
@@ -295,12 +295,8 @@ pub(crate) fn table(versus: &RunComparison) -> Table {
 
 pub(crate) fn counted(versus: &RunComparison) -> String {
     let of = |verdict: Verdict| versus.cells.iter().filter(|it| it.verdict == verdict).count();
-    let has = |of_commands: bool| versus.cells.iter().any(|it| it.condition.is_of_commands() == of_commands);
-    let per = match (has(true), has(false)) {
-        (true, true) => "execution of a command, or per block or access",
-        (true, false) => "execution",
-        (false, _) => "block",
-    };
+    let ops = schema::distinct(versus.cells.iter().map(|it| metric::op(it.condition.workload)));
+    let per = if ops.is_empty() { "block".into() } else { joined(&ops, "or") };
     let no_interval = match versus.no_interval {
         0 => String::new(),
         some => format!(" In both, and with too few rounds for an interval in at least one: {some}."),

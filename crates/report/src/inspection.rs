@@ -389,7 +389,8 @@ fn advice_of(file: &MappedFile) -> Cell {
 /// What is mapped, as far as rows tell it apart.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Thing<'a> {
-    File(&'a str),
+    /// By its name, and by what tells it from another of that name.
+    File(&'a str, (&'a str, u64)),
     /// All files together about which nothing is asked, whatever is mapped of them.
     Unlisted,
     Memory(&'a str),
@@ -405,9 +406,10 @@ fn table(view: &ProcessView) -> Table {
     let mut rows: BTreeMap<Kind, Vec<&MappingView>> = BTreeMap::new();
     for it in view.mappings.iter().filter(|it| !is_kernels(it)) {
         let access = Some((it.protection.as_str(), it.shared));
+        let file = (it.device.as_str(), it.inode);
         let (thing, access) = match it.is_file {
-            true if unlisted.contains(&(it.device.as_str(), it.inode)) => (Thing::Unlisted, None),
-            true => (Thing::File(&it.name), access),
+            true if unlisted.contains(&file) => (Thing::Unlisted, None),
+            true => (Thing::File(&it.name, file), access),
             false => (Thing::Memory(&it.name), access),
         };
         rows.entry((thing, access, it.advice.as_deref())).or_default().push(it);
@@ -432,7 +434,7 @@ fn table(view: &ProcessView) -> Table {
         };
         let mut row = vec![
             Cell::plain(match thing {
-                Thing::File(name) => name,
+                Thing::File(name, _) => name,
                 Thing::Unlisted => "code and small files",
                 Thing::Memory("") => "anonymous",
                 Thing::Memory(name) => name,
@@ -946,6 +948,14 @@ mod tests {
         let text = of_process(ProcessView { mappings, files: vec![of_file, memory], ..seen_process() });
         let text = text.split_whitespace().collect::<Vec<&str>>().join(" ");
         assert!(text.contains("8 MiB resident, of it 2 MiB of files"), "{text}");
+    }
+
+    #[test]
+    fn two_files_of_one_name_are_two_rows() {
+        let rotated = |inode: u64| MappingView { inode, ..mapping("/var/log/x (deleted)", 1 << 20) };
+        let view = ProcessView { mappings: vec![rotated(7), rotated(8), rotated(8)], ..seen_process() };
+        let rows: Vec<usize> = table(&view).rows.iter().map(|row| row[3].text.parse().unwrap()).collect();
+        assert_eq!(rows, [2, 1], "mappings of the one and of the other");
     }
 
     #[test]

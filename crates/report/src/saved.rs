@@ -19,7 +19,10 @@ use crate::{
         words::counted,
     },
     shell,
-    words::numbers::{in_page_cache, thousands},
+    words::{
+        metric,
+        numbers::{in_page_cache, thousands},
+    },
 };
 
 /// As JSON, with a line feed.
@@ -153,6 +156,9 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         let line = it.command.get("line").map_or_else(String::new, |line| format!("`{line}`"));
         let command = [line, options.join(", ")];
         let found = it.found.map_or(String::new(), |it| in_page_cache(it.share()));
+        let folios = it.found_pages_per_fault.map_or(String::new(), |it| {
+            format!("a fault mapped {} of it", counted(it.round() as usize, "page", "pages"))
+        });
         let joined = |words: Vec<&String>| words.into_iter().cloned().collect::<Vec<String>>().join(", ");
         let runtime = [joined(it.runtime.keys().collect()), joined(it.runtime.values().collect())];
         let disk = it.place.device.as_ref().map_or_else(String::new, |it| format!("device {it}"));
@@ -167,7 +173,8 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         } else {
             format!("the {what} of run {}", shell::short(&it.run))
         };
-        let further = it.comparison.iter().cloned().chain(command).chain([asked(&it.asked), found]).chain(runtime);
+        let further =
+            it.comparison.iter().cloned().chain(command).chain([asked(&it.asked), found, folios]).chain(runtime);
         further.chain(place).chain(machine).chain([bytes]).collect()
     };
     // Each stands beneath its arm: only those of one arm must be distinguished.
@@ -187,12 +194,13 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         let mut columns = vec![
             Column::left("run"),
             Column::left("machine"),
-            Column::right(if first.under.is_of_commands() { "time per execution" } else { "time per block" }),
+            Column::right(format!("time per {}", metric::op(first.under.workload))),
         ];
         // How large a pass is was each run's choice, and what a block takes may depend on it.
         let sizes: Vec<&Field> = fields::FIELDS.iter().filter(|it| differs(it, same)).collect();
+        let counts_blocks = |it: &Field| it.name == "ops" && first.under.workload.has_blocks();
         columns
-            .extend(sizes.iter().map(|it| Column::right(if it.name == "ops" { "blocks in a pass" } else { it.name })));
+            .extend(sizes.iter().map(|it| Column::right(if counts_blocks(it) { "blocks in a pass" } else { it.name })));
         columns.push(Column::right("speedup over the oldest"));
         let rows = same.iter().map(|it| {
             let mut row = vec![

@@ -30,6 +30,9 @@ pub struct Advice {
     /// How many times less the accesses to the file take, and the whole program.
     pub io: Option<Estimate>,
     pub program: Option<Estimate>,
+    /// As `AdviceOption::program_at_most`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program_at_most: Option<Estimate>,
     /// What follows from the record; the words stand beside it.
     #[serde(rename = "because_data", default)]
     pub because: Vec<AdviceReason>,
@@ -339,7 +342,7 @@ pub enum AdviceReason {
         most: f64,
         replay: f64,
     },
-    /// The command could not be watched, and the trace may be of another run than it makes.
+    /// The command could not be watched, so that nothing shows whether the trace has all that it does.
     Unwatched,
     /// Which pages the command touches was not watched, and the trace may be of another run than it makes.
     TouchesUnwatched,
@@ -487,7 +490,11 @@ pub struct AdviceOption {
     #[serde(default)]
     pub io_ns: Option<Estimate>,
     pub io: Estimate,
+    /// By the replays that speak least for it, as long as it was not measured.
     pub program: Estimate,
+    /// By those after which it may gain most, where that is more: how much the program looks at is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program_at_most: Option<Estimate>,
     #[serde(rename = "how_data")]
     pub how: How,
 }

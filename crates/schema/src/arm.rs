@@ -87,9 +87,9 @@ impl Arm {
         executed.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
-    /// Whether the sums of its passes are of nothing: of a command whose output is no part of the work.
+    /// Whether the sums of its passes are not of what it printed: of a command whose output is no part of the work.
     pub fn ignores_output(&self) -> bool {
-        self.is_command() && self.word("output") == "ignored"
+        self.is_command() && matches!(self.word("output"), "ignored" | "status")
     }
 
     /// Whether its method is for a workload.
@@ -136,6 +136,12 @@ impl Arm {
     /// It has the kernel fill the page table of its mapping before a page is touched.
     pub fn fills_page_table(&self) -> bool {
         !matches!(self.word("populate"), "" | "no")
+    }
+
+    /// All pages of its mapping are mapped before the first block is reached: by the kernel, or by a touch of each. That is paid for once,
+    /// however many blocks there are.
+    pub fn maps_all_first(&self) -> bool {
+        self.fills_page_table() || self.word("load") == "load"
     }
 
     /// Random reads of pages in memory, or of those that are found, of which a mapping has fewer faults for each the more there are, or

@@ -27,8 +27,31 @@ pub struct Spec {
     pub prepare: Option<String>,
     pub cleanup: Option<String>,
     pub timeout_s: u32,
-    /// Output and exit code are part of the work: arms in which they differ are not comparable.
-    pub compared: bool,
+    pub compared: Compared,
+}
+
+/// What is part of the work, so that commands in which it differs are not comparable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compared {
+    /// Standard output and exit code. One other than 0 is a failure.
+    Output,
+    /// The exit code, whatever it is: of a program, and of the same with another option, that fails early.
+    Status,
+    /// No pass is a failure for its exit code.
+    Nothing,
+}
+
+impl Compared {
+    const ALL: [Compared; 3] = [Compared::Output, Compared::Status, Compared::Nothing];
+
+    /// As the option of an arm.
+    fn word(self) -> &'static str {
+        match self {
+            Compared::Output => "compared",
+            Compared::Status => "status",
+            Compared::Nothing => "ignored",
+        }
+    }
 }
 
 impl Spec {
@@ -43,7 +66,7 @@ impl Spec {
         let mut options: Options =
             texts.into_iter().filter_map(|(key, text)| Some((key.to_string(), word(text?)))).collect();
         options.insert("timeout_s".into(), Setting::Number(self.timeout_s));
-        options.insert("output".into(), word(if self.compared { "compared" } else { "ignored" }));
+        options.insert("output".into(), word(self.compared.word()));
         Arm { runtime: COMMAND.into(), method: COMMAND.into(), options, name: format!("{COMMAND}/{}", self.name) }
     }
 
@@ -68,7 +91,10 @@ impl Spec {
             prepare: text("prepare"),
             cleanup: text("cleanup"),
             timeout_s,
-            compared: text("output").as_deref() != Some("ignored"),
+            compared: Compared::ALL
+                .into_iter()
+                .find(|it| text("output").as_deref() == Some(it.word()))
+                .unwrap_or(Compared::Output),
         })
     }
 }
@@ -183,7 +209,7 @@ mod tests {
             prepare: None,
             cleanup: Some("true".into()),
             timeout_s: 7,
-            compared: true,
+            compared: Compared::Output,
         };
         assert_eq!(Spec::of(&spec.arm().options), Ok(spec.clone()));
         let experiment = experiment(&[spec.clone(), spec], &[State::Cold], &[Fill::Sequential]);
@@ -200,7 +226,7 @@ mod tests {
             prepare: None,
             cleanup: None,
             timeout_s: 7,
-            compared: true,
+            compared: Compared::Output,
         };
         for names in [["a", "a", "a (2)"], ["a (2)", "a", "a"]] {
             let experiment = experiment(&names.map(spec), &[State::Cold], &[Fill::Sequential]);
@@ -218,7 +244,7 @@ mod tests {
             prepare: None,
             cleanup: None,
             timeout_s: 7,
-            compared: true,
+            compared: Compared::Output,
         };
         let experiment = experiment(
             &[spec("cat f"), spec("cat  f"), spec("cat\tf"), spec("wc f")],

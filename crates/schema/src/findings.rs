@@ -735,6 +735,9 @@ pub struct Crossover {
     /// By ascending value along the axis.
     #[serde(default)]
     pub points: Vec<CurvePoint>,
+    /// Values along the axis that were asked for, and of which one of the two arms was not measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_measured: Vec<f64>,
     /// Whether the faster arm changes within the measured sizes.
     #[serde(default)]
     pub changes: bool,

@@ -99,7 +99,7 @@ mod tests {
             prepare: None,
             cleanup: None,
             timeout_s: 7,
-            compared: true,
+            compared: crate::command::Compared::Output,
         };
         let specs: Vec<Spec> = commands.iter().map(spec).collect();
         let experiment = command::experiment(&specs, &[State::Cold], &[Fill::Sequential]);

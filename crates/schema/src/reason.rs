@@ -429,6 +429,10 @@ pub enum Difference {
     Outputs {
         rounds: Rounds,
     },
+    /// Exit code of commands whose output is not compared.
+    Statuses {
+        rounds: Rounds,
+    },
     Threads {
         threads: [u32; 2],
         rounds: Rounds,

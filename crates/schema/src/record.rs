@@ -453,6 +453,12 @@ pub struct FilledRange {
 }
 
 impl FilledRange {
+    /// Whether two sizes of folios, or numbers of pages that a fault maps, are alike: counted at some places, these are means.
+    pub fn are_alike(one: f64, other: f64) -> bool {
+        const UP_TO: f64 = 1.5;
+        one <= other * UP_TO && other <= one * UP_TO
+    }
+
     /// Unless a second look found other folios: what was measured after that does not count, and was measured again after the
     /// next fill of the kind.
     pub fn stayed(&self) -> bool {

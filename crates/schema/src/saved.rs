@@ -11,7 +11,7 @@ use crate::{
     experiment::SizeAsked,
     fields::{self, Filter, Role},
     machine::{MadeOn, Origin, Whose},
-    record::{Resident, Target},
+    record::{FilledRange, Resident, Target},
     work::Work,
 };
 
@@ -143,6 +143,9 @@ pub struct SavedCell {
     /// In state `as-found`: the pages that were in the page cache before its passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Resident>,
+    /// Of passes on the file as it was found in the page cache: the pages that one fault mapped of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found_pages_per_fault: Option<f64>,
     /// What the runtime of the arm was, by what it calls itself (`python 3.11.7`), with its `vm`. Empty where it is native.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub runtime: BTreeMap<String, String>,
@@ -172,6 +175,7 @@ impl SavedCell {
             comparison: [name, variant],
             asked: self.asked,
             found: self.found,
+            found_pages_per_fault: self.found_pages_per_fault,
             runtime: &self.runtime,
             under: &self.under,
             work: Work {
@@ -195,6 +199,8 @@ pub struct Series<'a> {
     pub asked: SizeAsked,
     /// As `SavedCell::found`.
     pub found: Option<Resident>,
+    /// As `SavedCell::found_pages_per_fault`.
+    pub found_pages_per_fault: Option<f64>,
     pub runtime: &'a BTreeMap<String, String>,
     pub under: &'a Condition,
     pub work: Work<'a>,
@@ -209,6 +215,10 @@ impl PartialEq for Series<'_> {
             == (other.arm, &other.command, other.runtime, other.target, &other.place, other.comparison, other.asked)
             && self.work.other(&other.work).is_none()
             && self.found.zip(other.found).is_none_or(|(a, b)| a.is_like(&b))
+            && self
+                .found_pages_per_fault
+                .zip(other.found_pages_per_fault)
+                .is_none_or(|(a, b)| FilledRange::are_alike(a, b))
             && agree(self.under, other.under)
             && agree(self.work.does, other.work.does)
     }

@@ -24,7 +24,7 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal},
 };
 use schema::{
-    command::{LAST_CLEANUP, Spec},
+    command::{Compared, LAST_CLEANUP, Spec},
     observation::Watch,
     protocol::{Job, Permit, Phases, Tally, Usage},
     record::Reading,
@@ -381,7 +381,7 @@ fn tally(spec: &Spec, ended: &Ended) -> Tally {
         distinct_bytes: 0,
         distinct_block_bytes: None,
         distinct_pages: None,
-        checksum: if spec.compared { ended.checksum() } else { format!("{:016x}", 0) },
+        checksum: ended.checksum(spec.compared),
         threads: 1,
         queue_depth: 1,
     }
@@ -424,8 +424,12 @@ impl Ended {
     }
 
     /// Of output and exit code. Those of versions before were shorter, and cannot be held against it.
-    fn checksum(&self) -> String {
-        let mut all = self.output.hash.clone();
+    fn checksum(&self, of: Compared) -> String {
+        let mut all = match of {
+            Compared::Output => self.output.hash.clone(),
+            Compared::Status => XxHash3_64::new(),
+            Compared::Nothing => return format!("{:016x}", 0),
+        };
         all.write(&self.status.code().unwrap_or(-1).to_le_bytes());
         format!("xxh3-{:016x}", all.finish())
     }
@@ -443,7 +447,7 @@ impl Ended {
             (Some(0), _) => return Ok(()),
             (Some(126), _) if spec.shell.is_some() => "ended with status 126 (it cannot be executed)".to_string(),
             (Some(127), _) if spec.shell.is_some() => "ended with status 127 (no such command)".to_string(),
-            (Some(_), _) if !spec.compared => return Ok(()),
+            (Some(_), _) if spec.compared != Compared::Output => return Ok(()),
             (Some(code), _) => format!("ended with status {code}; --anyway accepts that"),
             (None, Some(libc::SIGKILL)) => {
                 "was killed by SIGKILL (by itself, by another process, or by the kernel for lack of memory)".to_string()

@@ -26,7 +26,7 @@ use crate::{
     compare,
     gains::{Gains, OwnWork, Series},
     measured::Cell,
-    verdict::LEAST_PAIRS,
+    verdict::{LEAST_PAIRS, MARGIN},
 };
 
 /// The gain of an arm that takes far longer.
@@ -247,6 +247,7 @@ fn by_replays_or_switches(
         grade: Some(Grade::A),
         io: None,
         program: switched.real,
+        program_at_most: None,
         because,
         how: Some(How::Switch { line: switched.line }),
         caveats: vec![AdviceCaveat::ThisMachine],
@@ -269,6 +270,7 @@ fn as_option(of: &Advice) -> Option<AdviceOption> {
         io_ns: of.io_ns,
         io: of.io?,
         program: of.program?,
+        program_at_most: of.program_at_most,
         how: of.how.clone()?,
     })
 }
@@ -281,8 +283,9 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     let is_no_part = other.is_some() || checked.is_some_and(Checked::takes_longer);
     let share = found.share().filter(|_| known.is_ok() && !is_no_part);
     // There is no more than that to gain.
-    let most_share = found.most_share(checked, commands).filter(|_| known.is_ok() && !is_no_part);
-    let bounded = most_share.filter(|it| *it < ALL);
+    let most_share = found.most_share(found.least(), checked, commands).filter(|_| known.is_ok() && !is_no_part);
+    // Bytes that a call has copied lie in another cache than those of a mapping, so that looking at them takes another time.
+    let bounded = found.most_share(found.largest(), checked, commands).filter(|it| most_share.is_some() && *it < ALL);
     let mut advice = Advice {
         id: found.view().id,
         file: found.advised.file.clone(),
@@ -297,6 +300,7 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
         consume: None,
         io: None,
         program: None,
+        program_at_most: None,
         because: Vec::new(),
         how: None,
         caveats: Vec::new(),
@@ -378,6 +382,7 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
                 io_ns: chosen.io_ns,
                 io: Some(chosen.io),
                 program: Some(chosen.program),
+                program_at_most: chosen.program_at_most,
                 because: vec![candidate.because.clone()],
                 how: Some(chosen.how),
                 to: Some(chosen.to),
@@ -581,7 +586,7 @@ fn is_known(found: &Found, is_two_sided: bool) -> Result<(), Open> {
             return Err((AdviceReason::NotMeasured { reason }, settles));
         }
     }
-    if seen.is_none() && advised.given {
+    if seen.is_none() {
         return Err((AdviceReason::Unwatched, Settles::Reason));
     }
     // Which pages it touches no watch has. A trace of others takes another time cold.
@@ -970,7 +975,9 @@ fn option(found: &Found, it: &Candidate, grade: Grade) -> AdviceOption {
     };
     let Gains { io_ns, io, .. } = it.gains;
     let (to, consume) = (it.arm.name.clone(), it.consume);
-    AdviceOption { to, code: it.code, effort, grade, consume, io_ns: Some(io_ns), io, program, how }
+    let is_more = it.switch.is_none() && it.widest.median > program.median * (1.0 + MARGIN);
+    let program_at_most = is_more.then_some(it.widest);
+    AdviceOption { to, code: it.code, effort, grade, consume, io_ns: Some(io_ns), io, program, program_at_most, how }
 }
 
 /// The least effort among those that are not proved to gain less than the best; of several the plainest that a rule explains.

@@ -39,7 +39,8 @@ pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<A
     let cached: Vec<(Found, Option<Checked>)> = cached.map(|it| it.checked(None)).collect();
     // A cold start is a sequential one, and what it takes longer than cached is due to the device, and not to folios.
     let usual = cached.iter().find(|it| it.0.start.fill == Some(Fill::Sequential));
-    let in_memory = usual.and_then(|(it, checked)| InMemory::of(it, it.most_share(checked.as_ref(), commands)));
+    let in_memory =
+        usual.and_then(|(it, checked)| InMemory::of(it, it.most_share(it.least(), checked.as_ref(), commands)));
     let waits = State::ALL.iter().copied().filter(|it| it.waits_for_device());
     let waiting = waits.filter_map(|state| found(Start { state, fill: None })).map(|it| Found { in_memory, ..it });
     let waiting: Vec<(Found, Option<Checked>)> = waiting.map(|it| it.checked(usual.map(|it| &it.0))).collect();
@@ -216,13 +217,13 @@ impl<'r, 'a> Found<'r, 'a> {
 
     /// The most that the file may be of the program's time. What was checked from one side may be as much more as the program has
     /// more of what it was checked by, and is no more than what is left by the program's user time.
-    fn most_share(&self, checked: Option<&Checked>, commands: &[CommandFinding]) -> Option<f64> {
+    fn most_share(&self, view: &View, checked: Option<&Checked>, commands: &[CommandFinding]) -> Option<f64> {
         if self.in_memory.is_some() {
             return Some(self.share()?.ci_high);
         }
-        let (part, replayed) = (checked.and_then(Checked::part), self.replayed_share());
+        let (part, replayed) = (checked.and_then(Checked::part), self.share_of(view));
         let by_check = part.zip(replayed).map_or(1.0, |(part, it)| it.ci_high / part);
-        let by_user_time = self.file_at_most(commands).unwrap_or(1.0);
+        let by_user_time = self.file_at_most(view, commands).unwrap_or(1.0);
         Some(by_check.min(by_user_time).max(replayed.map_or(0.0, |it| it.median)))
     }
 
@@ -241,8 +242,8 @@ impl<'r, 'a> Found<'r, 'a> {
 
     /// As `reading_at_most`, with what calls take of user time: it is a part of the program's. Where it is not known how the replay's
     /// time divides, all of it may be.
-    fn file_at_most(&self, commands: &[CommandFinding]) -> Option<f64> {
-        let (replay, share) = (self.least().recorded, self.replayed_share()?);
+    fn file_at_most(&self, view: &View, commands: &[CommandFinding]) -> Option<f64> {
+        let (replay, share) = (view.recorded, self.share_of(view)?);
         let of_calls = match replay.why_undivided() {
             None => {
                 let user = replay.reading("user_ns", SortedValues::mean).value().copied()?;
@@ -255,7 +256,7 @@ impl<'r, 'a> Found<'r, 'a> {
 
     /// The replay takes more of the program's time than its user time leaves: other threads do not wait for it.
     fn exceeds_user_time(&self, commands: &[CommandFinding]) -> Option<AdviceReason> {
-        let most = self.file_at_most(commands).filter(|_| !self.start.state.waits_for_device())?;
+        let most = self.file_at_most(self.least(), commands).filter(|_| !self.start.state.waits_for_device())?;
         let replay = self.replayed_share().filter(|it| it.ci_low > most * (1.0 + check::MOST))?;
         Some(AdviceReason::MoreThanUserTimeLeaves { most, replay: replay.median })
     }
@@ -273,7 +274,11 @@ impl<'r, 'a> Found<'r, 'a> {
 
     /// As `share`, by the replay alone. One that takes a little longer than the program is all of it.
     fn replayed_share(&self) -> Option<Estimate> {
-        let Estimate { median, ci_low, ci_high } = self.least().times.over(&self.program.as_ref()?.times)?;
+        self.share_of(self.least())
+    }
+
+    fn share_of(&self, view: &View) -> Option<Estimate> {
+        let Estimate { median, ci_low, ci_high } = view.times.over(&self.program.as_ref()?.times)?;
         Some(Estimate { median: median.min(1.0), ci_low: ci_low.min(1.0), ci_high: ci_high.min(1.0) })
     }
 
@@ -282,10 +287,16 @@ impl<'r, 'a> Found<'r, 'a> {
         self.views.iter().find(|it| it.consume == Consume::Touch).unwrap_or(self.view())
     }
 
+    /// The one that takes longest.
+    fn largest(&self) -> &View<'r, 'a> {
+        let ns = |it: &View| it.times.middle().map_or(0.0, |it| it.median);
+        self.views.iter().max_by(|a, b| ns(a).total_cmp(&ns(b))).unwrap_or(self.view())
+    }
+
     /// What a replay takes longer that looks at all bytes than the one that looks at the least.
     fn look_ns(&self) -> f64 {
         let ns = |it: &View| it.times.middle().map_or(0.0, |it| it.median);
-        self.views.iter().map(ns).fold(0.0, f64::max) - ns(self.least())
+        ns(self.largest()) - ns(self.least())
     }
 
     /// Threads that reach the file, the most at one time; where that was not seen, as many as ever did. Which threads touch a

@@ -185,7 +185,7 @@ fn by_trial(baseline: &Cell, slow: &Cell, skip: &Skip, blocks: u64) -> Option<f6
     if slow.own != baseline.own {
         return None;
     }
-    let pays_once = slow.arm().fills_page_table() && slow.own.workload.reads_anywhere();
+    let pays_once = slow.arm().maps_all_first() && slow.own.workload.reads_anywhere();
     if (pays_once || slow.arm().finds_its_pages(slow.own)) && baseline.median_of(|tally| tally.ops)? > most {
         return None;
     }

@@ -80,20 +80,22 @@ fn along(axis: Axis, run: &Run, compared: &[Compared]) -> Vec<Crossover> {
         if axis == Axis::Ops && asked.ops.len() < LEAST_POINTS {
             continue;
         }
-        // What was not measured is no point.
-        if it.baseline.passes.is_empty() || it.arm.passes.is_empty() {
-            continue;
-        }
         let arms = [it.baseline.arm(), it.arm.arm()];
         let does = [it.baseline.own, it.arm.own].map(|own| axis.rest(own, compare));
         let key = Key { arms: arms.map(|arm| arm.name.as_str()), does, asked };
         let at = curves.iter().position(|curve| curve.key == key).unwrap_or_else(|| {
-            curves.push(Curve { axis, key, names: arms.map(|arm| run.name(arm)), points: Vec::new() });
+            let names = arms.map(|arm| run.name(arm));
+            curves.push(Curve { axis, key, names, points: Vec::new(), not_measured: Vec::new() });
             curves.len() - 1
         });
+        let value = axis.value(it.baseline.own, compare);
+        if it.baseline.passes.is_empty() || it.arm.passes.is_empty() {
+            curves[at].not_measured.push(value);
+            continue;
+        }
         let point = Point {
             id: it.arm.id,
-            at: axis.value(it.baseline.own, compare),
+            at: value,
             // What bounds nothing is no point of a curve.
             log_speedup: it.finding.speedup.zip(it.finding.bounds()).map(|(speedup, [low, high])| Estimate {
                 median: speedup.median.ln(),
@@ -126,6 +128,8 @@ struct Curve<'a> {
     /// Of the arms, as sentences call them.
     names: [&'a str; 2],
     points: Vec<Point>,
+    /// Values of which one arm was not measured.
+    not_measured: Vec<f64>,
 }
 
 struct Point {
@@ -144,6 +148,10 @@ struct Point {
 impl Curve<'_> {
     fn crossovers(mut self) -> Vec<Crossover> {
         self.points.sort_by(|a, b| a.at.total_cmp(&b.at));
+        let is_a_point = |at: &f64| self.points.iter().any(|it| it.at == *at);
+        let mut not_measured: Vec<f64> = self.not_measured.iter().copied().filter(|at| !is_a_point(at)).collect();
+        not_measured.sort_by(f64::total_cmp);
+        not_measured.dedup();
         let changes = self.changes();
         let of_job: Vec<&Point> = self.points.iter().filter(|it| it.of_job).collect();
         let of_two_sizes = !of_job.is_empty() && of_job.len() < self.points.len();
@@ -161,6 +169,7 @@ impl Curve<'_> {
                 .iter()
                 .map(|&Point { at, verdict, of_job, unconfirmed, .. }| CurvePoint { at, verdict, of_job, unconfirmed })
                 .collect(),
+            not_measured: not_measured.clone(),
             between,
             of_curve: changes.len(),
             at,

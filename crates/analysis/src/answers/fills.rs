@@ -1,7 +1,7 @@
 //! What the ways of filling the page cache do to mappings: the same comparisons, fill by fill.
 
 use schema::{
-    Condition, Fill, Reading, Record, State, Workload,
+    Arm, Condition, Fill, Reading, Record, State, Workload,
     fields::{self, Role},
     findings::{
         CellFinding, Comparison, FillFinding, FilledComparison, Refill, StateNoise, UnjudgedCause, UnjudgedRefill,
@@ -133,14 +133,16 @@ fn refills(
 ) -> Vec<Result<Refill, Box<UnjudgedRefill>>> {
     let fastest = |of: &dyn Fn(&CellFinding) -> bool| {
         let measured = cells.iter().filter(|it| of(it) && !it.control && it.own_condition.is_none());
-        let each = measured.filter_map(|it| Some((it.arm.name.clone(), it.ns_per_op?, it.samples)));
+        let each = measured.filter_map(|it| Some((&it.arm, it.ns_per_op?, it.samples)));
         each.min_by(|a, b| a.1.median.total_cmp(&b.1.median))
     };
     let judged = |now: &FilledComparison| {
         // What has no size was not measured, which its comparison says.
         let is_sized = |it: &FilledComparison| it.condition.ops > 0;
         let asked = then.iter().filter(|it| is_sized(it) && asks_the_same(&now.condition, &it.condition));
-        let asked = asked.filter(|_| is_sized(now)).collect::<Vec<_>>();
+        let mut asked = asked.filter(|_| is_sized(now)).collect::<Vec<_>>();
+        // Of several comparisons that ask the same, its own.
+        asked.sort_by_key(|it| it.id.condition.comparison_index != now.id.condition.comparison_index);
         let same_passes = |it: &&&FilledComparison| fields::agree(Role::Size, &now.condition, &it.condition);
         let id = now.id.condition;
         let unjudged =
@@ -157,14 +159,20 @@ fn refills(
         if [now.verdict, then.verdict].contains(&Verdict::NotComparable) {
             return unjudged(UnjudgedCause::UnequalWork);
         }
-        let of = |them: &FilledComparison| {
+        let equal = |them: &FilledComparison| -> Vec<usize> {
             let all = comparisons.iter().filter(|it| it.id.condition == them.id.condition);
             let equal = all.filter(|it| it.verdict != Verdict::NotComparable);
-            let equal: Vec<usize> = equal.flat_map(|it| [it.baseline_cell, it.id.cell]).collect();
-            fastest(&|it| equal.contains(&it.id.cell))
+            equal.flat_map(|it| [it.baseline_cell, it.id.cell]).collect()
         };
+        let [equal_now, equal_then] = [now, *then].map(equal);
+        let is_one = |of: &[usize], it: &CellFinding| of.contains(&it.id.cell);
+        // What was not measured now may be as fast now.
+        let was_measured =
+            |arm: &Arm| cells.iter().any(|it| is_one(&equal_now, it) && it.arm == *arm && it.ns_per_op.is_some());
+        let of_now = fastest(&|it| is_one(&equal_now, it));
+        let of_then = fastest(&|it| is_one(&equal_then, it) && was_measured(&it.arm));
         let made = made_for(record, &then.condition)?;
-        let ((now_arm, now_ns, now_passes), (arm, then_ns, then_passes)) = (of(now)?, of(then)?);
+        let ((now_arm, now_ns, now_passes), (arm, then_ns, then_passes)) = (of_now?, of_then?);
         let faster = ratio_of_medians(now_ns, then_ns).filter(|_| now_passes.min(then_passes) >= LEAST_PAIRS)?;
         (faster.ci_low > least).then(|| {
             let (now_ns_per_op, then_ns_per_op) = (now_ns.median, then_ns.median);
@@ -178,8 +186,8 @@ fn refills(
                 elapsed_ns,
                 filled_bytes,
                 condition,
-                arm,
-                now_arm,
+                arm: arm.name.clone(),
+                now_arm: now_arm.name.clone(),
                 now_ns_per_op,
                 then_ns_per_op,
                 ops,

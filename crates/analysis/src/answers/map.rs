@@ -264,18 +264,20 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> MapAnswe
         let comparable = matches!(it.finding.verdict, Verdict::Faster | Verdict::Same | Verdict::Undecided);
         !std::ptr::eq(*it, winner) && comparable && it.finding.speedup.is_some()
     });
-    let direct: Vec<(&Compared, Verdict)> = match winner.finding.answer_of {
-        // Beside the winner, most of the others were measured in smaller passes alone.
-        AnswerOf::Job => direct
-            .filter(|it| !(it.finding.answer_of.is_confirmed() && beats(run, winner, it)))
-            .map(|it| (it, Verdict::Undecided))
-            .collect(),
-        _ => direct
-            .map(|it| (it, compare(run, winner.arm, it.arm)))
-            .filter(|(_, direct)| direct.speedup.is_some() && !is_behind(run, direct))
-            .map(|(it, direct)| (it, direct.verdict))
-            .collect(),
+    let place = |it: &Compared| {
+        let at_job = [winner, it].iter().all(|it| it.finding.answer_of.is_confirmed());
+        if at_job && beats(run, winner, it) {
+            return None;
+        }
+        // Passes at the size of the job, each beside the baseline, prove no tie; nor do the rounds that those contradict.
+        if of_job(winner) || at_job && of_job(it) {
+            return Some(Verdict::Undecided);
+        }
+        let direct = compare(run, winner.arm, it.arm);
+        let is_in = direct.speedup.is_some() && !is_behind(run, &direct);
+        is_in.then(|| if of_job(it) { Verdict::Undecided } else { direct.verdict })
     };
+    let direct: Vec<(&Compared, Verdict)> = direct.filter_map(|it| Some((it, place(it)?))).collect();
     let (ties, others): (Vec<_>, Vec<_>) = direct.into_iter().partition(|(_, verdict)| *verdict == Verdict::Same);
     let [ties, not_told_apart] = [ties, others].map(|it| it.into_iter().map(|(it, _)| it).collect::<Vec<&Compared>>());
     let says = LineAnswer::ArmWins {

@@ -218,7 +218,7 @@ enum Apart {
 fn of_another_size(run: &Run, arms: [&Cell; 2], job: Option<(u64, u64)>) -> Option<(Apart, Verdict)> {
     let maps = |it: &Cell| it.arm().depends_on_size(it.own);
     // One that is populated has its cost once, however many reads there are.
-    let has_cost_once = |it: &Cell| it.arm().shares_faults(it.own) && it.arm().fills_page_table();
+    let has_cost_once = |it: &Cell| it.arm().shares_faults(it.own) && it.arm().maps_all_first();
     let gains = match (arms.map(maps), arms.map(has_cost_once)) {
         ([true, false], _) | ([true, true], [true, false]) => 0,
         ([false, true], _) | ([true, true], [false, true]) => 1,
@@ -246,7 +246,7 @@ fn faults_often(mapping: &Cell) -> bool {
 
 /// That the passes of an arm are a part of the job, where what it takes depends on that.
 pub(crate) fn part_of_job_alone(run: &Run, cell: &Cell) -> Option<Reason> {
-    let depends = cell.arm().depends_on_size(cell.own) && (cell.arm().fills_page_table() || faults_often(cell));
+    let depends = cell.arm().depends_on_size(cell.own) && (cell.arm().maps_all_first() || faults_often(cell));
     part_of_job(run.record, cell.entry, cell.own, None).filter(|_| depends)
 }
 

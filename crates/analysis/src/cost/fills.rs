@@ -6,6 +6,7 @@ use schema::{
     Condition, Consume, Fill, Record, Workload,
     inspection::{FaultView, OtherFile},
     no_cost::NoCost,
+    record::FilledRange,
     unit_cost::{Calibration, CalibrationPoint, Curve, FaultCost, FillCosts, UnitCosts},
 };
 
@@ -121,8 +122,6 @@ fn share(found: Option<f64>, usual: Option<f64>) -> f64 {
     if share.is_finite() { share.clamp(0.01, 100.0) } else { 1.0 }
 }
 
-/// Folios, and numbers of pages that a fault maps, are alike within this factor.
-const ALIKE: f64 = 1.5;
 /// Bytes that the kernel maps around a fault whatever the folios are (`fault_around_bytes`).
 const AROUND_A_FAULT: u64 = 64 << 10;
 
@@ -151,14 +150,15 @@ pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>
         of_fill(Fill::Sequential, &known.usual).ok_or_else(|| NoCost::NoFaults { run: record.id.clone() })?;
     let looks_alike = pages_per_fault <= (AROUND_A_FAULT / page_bytes).max(1) as f64;
     let is_of_size = |fill: Fill| match (folio_bytes.filter(|_| looks_alike), folio_bytes_of(fill, page_bytes)) {
-        (Some(here), Some(there)) => alike(here as f64, there as f64),
+        (Some(here), Some(there)) => FilledRange::are_alike(here as f64, there as f64),
         (Some(_), None) => false,
         (None, _) => true,
     };
     let usual = [(Fill::Sequential, &known.usual)];
     let of_fills = known.fills.iter().map(|it| (it.fill, &it.costs));
     let costs = usual.into_iter().chain(of_fills).filter_map(|(fill, costs)| {
-        let there = of_fill(fill, costs).filter(|it| alike(it.pages, pages_per_fault) && is_of_size(fill))?;
+        let there =
+            of_fill(fill, costs).filter(|it| FilledRange::are_alike(it.pages, pages_per_fault) && is_of_size(fill))?;
         let unmap = costs.unmap?.page_ns;
         Some((fill, FaultCost { pages: pages_per_fault, ns: there.ns + (pages_per_fault - there.pages) * unmap }))
     });
@@ -166,7 +166,7 @@ pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>
     let (like, here) = dearest.ok_or_else(|| {
         let bytes = folio_bytes.unwrap_or((pages_per_fault * page_bytes as f64) as u64);
         let mut sizes = known.fills.iter().filter_map(|it| folio_bytes_of(it.fill, page_bytes));
-        match sizes.any(|it| alike(it as f64, bytes as f64)) {
+        match sizes.any(|it| FilledRange::are_alike(it as f64, bytes as f64)) {
             true => NoCost::PagesPerFault { pages: pages_per_fault.round() as u64 },
             false => NoCost::Folios { bytes },
         }
@@ -174,10 +174,6 @@ pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>
     let target = &record.target;
     let of = Some(OtherFile { path: target.path.clone(), bytes: target.bytes });
     Ok(FaultView { run: record.id.clone(), of, like, here, in_order })
-}
-
-fn alike(a: f64, b: f64) -> bool {
-    a <= b * ALIKE && b <= a * ALIKE
 }
 
 /// The folios that a fill makes, where it is the fill that decides.

@@ -11,14 +11,11 @@ use schema::{
     findings::{AnswerOf, CellFinding, Comparison, Estimate, Status, Verdict},
     protocol::Tally,
     reason::Reason,
-    record::{Files, Outcome, Reading, Sample},
+    record::{Files, FilledRange, Outcome, Reading, Sample},
     work::{OtherWork, Work},
 };
 
 use crate::{compare::throttle, stats::ratio_of_medians, verdict::verdict};
-
-/// Numbers of pages that a fault maps are alike up to this factor (as for unit costs, `cost::fills`).
-const FOLIOS_ALIKE: f64 = 1.5;
 
 /// The second run against the first. Above 1 the second is faster.
 pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunComparison {
@@ -227,7 +224,7 @@ pub(super) fn found_folios(record: &Record, cell: &CellFinding) -> Option<f64> {
 /// Why passes that began with a file as it was found are not about one thing, by the pages that a fault mapped in each run.
 pub(super) fn other_folios(pages: &[f64]) -> Option<Reason> {
     let (least, most) = (pages.iter().copied().reduce(f64::min)?, pages.iter().copied().reduce(f64::max)?);
-    (most > FOLIOS_ALIKE * least).then_some(Reason::OtherFolios { pages_per_fault: [least, most] })
+    (!FilledRange::are_alike(least, most)).then_some(Reason::OtherFolios { pages_per_fault: [least, most] })
 }
 
 fn folios_apart(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -> Option<Reason> {

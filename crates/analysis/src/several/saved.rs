@@ -11,7 +11,7 @@ use schema::{
     saved::{Place, SavedCell, SavedMachine, Series},
 };
 
-use super::runs::Did;
+use super::runs::{self, Did};
 
 /// The measured cells, with the key by which cells of two runs are recognised as the same. `run`, `started` and
 /// what names the machine are the index's.
@@ -48,6 +48,7 @@ pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
             occurrence,
             asked: own.asked,
             found: own.found,
+            found_pages_per_fault: own.found_pages_per_fault,
             runtime: own.runtime.clone(),
             bytes_per_block: own.work.bytes_per_block,
             checksums: own.work.checksums.clone(),
@@ -103,6 +104,7 @@ fn of_cell<'a>(
         comparison: [name, variant],
         asked: compare.map_or_else(SizeAsked::default, |it| it.size_asked_of(&cell.condition, &cell.arm.name)),
         found: found.filter(|_| cell.does().state == State::AsFound),
+        found_pages_per_fault: runs::found_folios(record, cell),
         runtime: &facts.runtime,
         under: &cell.condition,
         work: facts.did.work(cell.does()),

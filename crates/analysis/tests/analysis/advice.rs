@@ -179,7 +179,7 @@ impl Plan {
                 prepare: None,
                 cleanup: None,
                 timeout_s: 5,
-                compared: true,
+                compared: schema::command::Compared::Output,
             };
             let cell = lab.cell(condition, "pread");
             lab.record.cells[cell].arm = spec.arm();
@@ -1036,9 +1036,10 @@ fn a_command_that_was_not_seen_to_do_what_a_trace_has_is_not_judged_by_it() {
         assert_eq!(with(is_given, Reading::Value(opened)).because, [AdviceReason::OtherReach]);
     }
     let unwatched = || Reading::Unavailable { unavailable: "no".into() };
-    let given = with(true, unwatched());
-    assert_eq!((given.verdict, &given.because[..]), (AdviceVerdict::Unknown, &[AdviceReason::Unwatched][..]));
-    assert_eq!(with(false, unwatched()).verdict, AdviceVerdict::Switch, "it was recorded itself");
+    for is_given in [true, false] {
+        let unseen = with(is_given, unwatched());
+        assert_eq!((unseen.verdict, &unseen.because[..]), (AdviceVerdict::Unknown, &[AdviceReason::Unwatched][..]));
+    }
 }
 
 #[test]
@@ -1109,6 +1110,27 @@ fn where_it_depends_on_how_much_is_looked_at_only_the_programs_own_switch_tells(
     let [switched] = &cached.switched[..] else { panic!("one switch") };
     let [least, most] = [switched.predicted, switched.predicted_at_most].map(|it| it.unwrap().median);
     assert!(least < 1.02 && most > 1.2, "by how much is looked at: {least} to {most}");
+}
+
+/// A program that adds up all that it reads by small calls (512 MiB by 4 KiB): the copy leaves the bytes in a cache from which looking at
+/// them takes longer than it does in a mapping.
+#[test]
+fn by_how_much_is_looked_at_a_program_gains_more_or_less_and_both_are_said() {
+    let gain = |plan: &Plan| {
+        let [_, cached] = plan.advice();
+        assert_eq!((cached.verdict, cached.to.as_deref()), (AdviceVerdict::Switch, Some("native/mmap")));
+        cached
+    };
+    let program = [400.0, 77.0];
+    let replays = vec![("pread", [390.0, 75.8]), ("mmap", [390.0, 18.0])];
+    let touched = Some(vec![("pread", [365.0, 51.0]), ("mmap", [365.0, 4.0])]);
+    let plan = Plan { program, replays, touched, system: [45.0; 2], ..cached_points() };
+    let cached = gain(&plan);
+    let [least, most] = [cached.program, cached.program_at_most].map(|it| it.unwrap().median);
+    assert!((least - 77.0 / 30.0).abs() < 0.2 && (most - 77.0 / 19.2).abs() < 0.3, "{least} to {most}");
+    assert_eq!(cached.faster_at_most, None, "all of the program's time may go to the file");
+    let looked_at_alike = Some(vec![("pread", [390.0, 75.0]), ("mmap", [390.0, 17.5])]);
+    assert_eq!(gain(&Plan { touched: looked_at_alike, ..plan }).program_at_most, None);
 }
 
 #[test]

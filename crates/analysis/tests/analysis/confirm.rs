@@ -303,6 +303,31 @@ fn beside_an_arm_that_wins_at_the_size_of_the_job_alone_no_other_ties_by_its_rou
 }
 
 #[test]
+fn an_arm_that_its_job_shows_behind_the_winner_ties_with_it_by_no_rounds() {
+    let line = |held: f64, other: f64| {
+        let mut lab = Lab::duel(scan("1 MiB", State::Cold), ("read", 120.0), ("mmap", 100.0));
+        let third = lab.cell(0, "mmap+populate-read");
+        lab.measure(third, 10, 100.0, |_, _| {});
+        let of = |speedup: f64| [0.98, 1.0, 1.02, 0.99, 1.01].map(|it| it * speedup);
+        let first = job(&of(held)).record.confirmations.remove(0);
+        let mut second = job(&of(other)).record.confirmations.remove(0);
+        second.arm_cell = third;
+        lab.record.confirmations = vec![first, second];
+        let map = lab.analyze().map.remove(0);
+        assert_eq!(
+            (map.winner.as_deref(), map.answer_of),
+            (Some("native/mmap"), AnswerOf::RoundsAndJob),
+            "{:?}",
+            map.says
+        );
+        (map.ties, map.not_told_apart)
+    };
+    let other = || vec!["native/mmap+populate-read".to_string()];
+    assert_eq!(line(1.2, 1.0), (vec![], vec![]));
+    assert_eq!(line(1.2, 1.2), (other(), vec![]));
+}
+
+#[test]
 fn an_answer_of_the_job_has_no_reads_in_flight_because_those_of_its_passes_are_not_known() {
     let found = |uring_ns: f64, ratios: &[f64]| {
         let deep = |_: u32, pass: &mut Pass| pass.tally.queue_depth = 32;

@@ -126,6 +126,25 @@ fn the_fastest_read_is_of_all_arms_and_the_mapping_that_is_shown_is_the_plainest
 }
 
 #[test]
+fn the_gain_of_other_arms_is_none_of_the_fill() {
+    let mut lab = Lab::new();
+    for (fill, mapped_ns) in [(Fill::Random, 2000.0), (Fill::Sequential, 1500.0)] {
+        read(&mut lab, fill, &[("pread", 1000.0), ("mmap", mapped_ns)]);
+    }
+    let second = lab.record.conditions.len();
+    for (fill, mapped_ns) in [(Fill::Random, 2000.0), (Fill::Sequential, 1500.0)] {
+        read(&mut lab, fill, &[("direct", 9000.0), ("mmap", mapped_ns)]);
+    }
+    let refill = lab.analyze().fills.iter().find(|it| it.fill == Fill::Random).unwrap().refill.clone();
+    let refill = refill.unwrap();
+    assert_eq!(
+        (refill.id.condition_index, refill.now_arm.as_str(), refill.arm.as_str()),
+        (second, "native/mmap", "native/mmap")
+    );
+    assert!((refill.now_ns_per_op / refill.then_ns_per_op - 2000.0 / 1500.0).abs() < 0.01, "{refill:?}");
+}
+
+#[test]
 fn what_may_be_noise_is_no_saving() {
     let reads = |swing: f64| {
         let fills = [(Fill::Random, 500.0, 560.0), (Fill::Sequential, 500.0, 440.0)];

@@ -885,6 +885,20 @@ fn without_a_change_the_sizes_are_said() {
 }
 
 #[test]
+fn a_size_at_which_one_arm_was_not_measured_is_named() {
+    let mut lab = curve(&[2.0, 1.8, 1.5]);
+    let condition = lab.condition(scan("64 KiB", State::Cached));
+    let cells = [lab.cell(condition, "pread"), lab.cell(condition, "mmap")];
+    lab.measure(cells[0], 10, 100_000.0, nothing);
+    check_crossovers(
+        &lab,
+        expect![[r#"
+            null: mmap is faster than pread at every size measured (1 KiB to 16 KiB); at 64 KiB one of them was not measured
+        "#]],
+    );
+}
+
+#[test]
 fn sizes_of_one_question_make_one_curve_also_where_some_have_fewer_arms() {
     let crossovers = |second: &str| {
         let compare = |more: &str| format!("[[compare]]\nworkload = \"scan\"\nstate = \"cached\"\n{more}\n");

@@ -453,6 +453,9 @@ fn a_file_that_was_found_in_other_folios_is_not_held_against_itself() {
         let [a, b] = [&first, &second].map(analysis::analyze);
         let across = analysis::across((&first, &a), (&second, &b));
         let is_of_folios = |it: &schema::across::SharedCell| matches!(it.reason, Some(Reason::OtherFolios { .. }));
+        let [before, after] = [&first, &second].map(analysis::saved_cells);
+        let continues = before.iter().zip(&after).all(|(a, b)| a.continues(b));
+        assert_eq!(continues, across.drift.is_some(), "a cell over time");
         let not_judged = gate.not_judged.iter().any(|it| matches!(it.cause, NotJudgedCause::OtherFolios { .. }));
         (
             gate.is_breached(),

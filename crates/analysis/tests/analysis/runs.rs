@@ -180,7 +180,7 @@ fn command(line: &str) -> Record {
         prepare: None,
         cleanup: None,
         timeout_s: 7,
-        compared: true,
+        compared: schema::command::Compared::Output,
     };
     lab.record.cells[cell].arm = spec.arm();
     lab.measure(cell, 10, 1e6, |_, _| {});

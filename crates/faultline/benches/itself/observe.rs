@@ -74,7 +74,7 @@ fn one(tool: &Path, target: &Target, line: &str, by: Option<Means>) -> Result<Du
         prepare: None,
         cleanup: None,
         timeout_s: 30,
-        compared: false,
+        compared: schema::command::Compared::Nothing,
     };
     let watch = by.map(|by| Watch { by: vec![by], named: vec![target.path.clone()], trace: None });
     let whole = Span { offset: 0, bytes: target.bytes };

@@ -188,7 +188,7 @@ enum Side {
 }
 
 /// Of few pairs all are in the interval.
-fn of_pairs(ratios: &Vec<f64>) -> Option<[f64; 3]> {
+fn of_pairs(ratios: &[f64]) -> Option<[f64; 3]> {
     let interval = analysis::stats::median_of_positive(ratios.iter().copied())?;
     let end = |end: fn(f64, f64) -> f64| ratios.iter().copied().reduce(end).unwrap_or(interval.median);
     Some(match ratios.len() < PAIRS {
@@ -243,7 +243,7 @@ impl Programs<'_> {
                 break;
             }
         }
-        let ratios: Option<Vec<[f64; 3]>> = ratios.iter().map(of_pairs).collect();
+        let ratios: Option<Vec<[f64; 3]>> = ratios.iter().map(|it| of_pairs(it)).collect();
         Ok(ratios.and_then(|it| it.try_into().ok()))
     }
 

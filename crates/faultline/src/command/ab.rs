@@ -78,6 +78,6 @@ fn spec(args: &AbArgs, index: usize) -> Spec {
         prepare: args.prepare.clone(),
         cleanup: args.cleanup.clone(),
         timeout_s: args.timeout,
-        compared: !args.anyway,
+        compared: if args.anyway { schema::command::Compared::Nothing } else { schema::command::Compared::Output },
     }
 }

@@ -39,6 +39,7 @@ fn one_cell(record: &Record) -> Vec<SavedCell> {
         occurrence: 0,
         asked: Default::default(),
         found: None,
+        found_pages_per_fault: None,
         runtime: Default::default(),
         bytes_per_block: None,
         checksums: Default::default(),

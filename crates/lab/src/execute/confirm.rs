@@ -217,7 +217,7 @@ impl Bench<'_> {
             return Some(whole_ns.map_or(alike_ns, |it| it.min(alike_ns)));
         }
         let found_ns = (ops as f64 - under.ops as f64).max(0.0) * sizing::hit_ns(&under);
-        if arm.fills_page_table() {
+        if arm.maps_all_first() {
             return Some(alike_ns.min(last_ns * wider + found_ns));
         }
         let faults = probe::value(&last.readings, "minor_faults").filter(|it| *it > 0.0);

@@ -132,7 +132,7 @@ impl Bench<'_> {
         let cpu_ns = pass.done.usage.user_ns as f64 + pass.done.usage.system_ns as f64;
         let (ops, looked_at) = (pass.done.tally.ops, pass.done.tally.bytes);
         // Populating a mapping brings in and maps all of the range when it is opened, however few accesses there are.
-        let populates = arm.fills_page_table() && whole.workload.reads_anywhere();
+        let populates = arm.maps_all_first() && whole.workload.reads_anywhere();
         let work_ns = pass.done.phases.work_ns as f64;
         let (spent_ns, brought_bytes) = if populates { (work_ns, 0.0) } else { (cpu_ns, device.unwrap_or(0.0)) };
         // Some of the faults are not of the mapping; that makes it seem slower in long passes, and not faster.

@@ -14,7 +14,7 @@ use std::{
 use rustix::fs::{MemfdFlags, memfd_create};
 use schema::{
     Span, State, Workload,
-    command::Spec,
+    command::{Compared, Spec},
     leftover::FileIdentity,
     observation::{Coldness, ExactTo, Means, Observation, TraceTo, Watch},
     protocol::{Job, Permit},
@@ -59,6 +59,8 @@ pub struct Recorded {
     pub trace: TraceFile,
     /// The same execution, counted.
     pub observation: Observation,
+    /// A sum of its exit code: one execution ended as another where these are equal.
+    pub ended: String,
 }
 
 /// Why there is no trace.
@@ -162,6 +164,7 @@ pub fn record(asked: &Recording, interrupted: &AtomicBool) -> Result<Recorded, N
     link.prepare(&job)?;
     let done = link.go(job.pass, limit.saturating_add(WORKED_OUT))?;
     link.bye()?;
+    let ended = done.tally.checksum;
     let observation = done.observation.map(|it| *it);
     let observation = observation.ok_or_else(|| NotRecorded::Failed { why: "the worker did not follow it".into() })?;
     if asked.whole && observation.expired {
@@ -171,7 +174,7 @@ pub fn record(asked: &Recording, interrupted: &AtomicBool) -> Result<Recorded, N
         return Err(nothing(&observation));
     }
     let trace = TraceFile::open(&path).map_err(|error| NotRecorded::Failed { why: format!("{error:#}") })?;
-    Ok(Recorded { trace, observation })
+    Ok(Recorded { trace, observation, ended })
 }
 
 fn nothing(seen: &Observation) -> NotRecorded {
@@ -221,7 +224,15 @@ fn spec(command: &[String], limit: Duration) -> Result<Spec, NotRecorded> {
     }
     // Whole seconds, and one at least.
     let timeout_s = u32::try_from(limit.as_millis().div_ceil(1000)).unwrap_or(u32::MAX).max(1);
-    Ok(Spec { name: line.clone(), line, shell: None, prepare: None, cleanup: None, timeout_s, compared: false })
+    Ok(Spec {
+        name: line.clone(),
+        line,
+        shell: None,
+        prepare: None,
+        cleanup: None,
+        timeout_s,
+        compared: Compared::Status,
+    })
 }
 
 #[cfg(test)]

@@ -340,7 +340,13 @@ fn crossovers(record: &Record, findings: &Findings) -> Vec<String> {
     // Where nothing was measured, nothing was looked for.
     if without > 0 && findings.comparisons.iter().any(|it| it.speedup.is_some()) {
         let other = if lines.is_empty() { "" } else { "other " };
-        lines.push(format!("none found in {without} {other}curve{} of two arms", plural(without)));
+        let with_gaps = findings.crossovers.iter().filter(|it| !it.changes && !it.not_measured.is_empty()).count();
+        let gaps = match with_gaps {
+            0 => String::new(),
+            all if all == without => ", not measured at every size".into(),
+            some => format!(", {some} of them not measured at every size"),
+        };
+        lines.push(format!("none found in {without} {other}curve{} of two arms{gaps}", plural(without)));
     }
     lines
 }

@@ -190,7 +190,7 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         AdviceReason::RanOnce => "the program was not held against its replay (--once)".into(),
         AdviceReason::OtherReach => "the program reached the file otherwise than the trace says".into(),
         AdviceReason::Unwatched => {
-            "how the program reaches the file could not be watched, and the trace may be of another run".into()
+            "how the program reaches the file could not be watched, so it is not known whether the trace has all that it does".into()
         }
         AdviceReason::TouchesUnwatched => {
             "which pages the program touches now is not watched, and in no state its time shows that the trace is of this run; \
@@ -396,13 +396,13 @@ fn from_start(of: &Advice) -> String {
 }
 
 /// What an arm gains: `I/O 78 ms -> 29 ms, program 80 ms -> 31 ms [28, 36], effort E1, grade B`; `program 41 ms -> at most 38 ms`
-/// where more may be gained than a replay shows. What was measured has grade A.
+/// where more may be gained than a replay shows. `most`: by the replays that speak most for it. What was measured has grade A.
 pub(crate) fn gain(
     of: &Advice,
     grade: Option<Grade>,
     io_ns: Option<Estimate>,
     io: &Estimate,
-    program: &Estimate,
+    [program, most]: [Option<&Estimate>; 2],
 ) -> String {
     let after = |now: Option<Estimate>, ratio: &Estimate| {
         let now = now?.median;
@@ -410,12 +410,19 @@ pub(crate) fn gain(
         Some((number::duration_glued(now), after))
     };
     let of_io = after(io_ns, io).map(|(now, after)| format!("I/O {now} -> {}", number::duration_glued(after.median)));
-    let of_program = |after: &Estimate| match of.at_least && grade != Some(Grade::A) {
-        true => format!("at most {}", number::duration_glued(after.ci_high)),
-        false => number::duration_interval(after),
+    let most = most.and_then(|most| after(of.program_ns, most)).map(|it| it.1);
+    let of_program = |least: Estimate| match (of.at_least && grade != Some(Grade::A), most) {
+        (true, _) => format!("at most {}", number::duration_glued(least.ci_high)),
+        (false, None) => number::duration_interval(&least),
+        (false, Some(most)) => {
+            let all = Estimate { ci_low: most.ci_low.min(least.ci_low), ..least };
+            let from = number::duration_glued(most.median);
+            format!("{from} to {} by how much it looks at", number::duration_interval(&all))
+        }
     };
-    let of_program =
-        after(of.program_ns, program).map(|(now, after)| format!("program {now} -> {}", of_program(&after)));
+    let of_program = program
+        .and_then(|it| after(of.program_ns, it))
+        .map(|(now, after)| format!("program {now} -> {}", of_program(after)));
     [of_io, of_program].into_iter().flatten().collect::<Vec<String>>().join(", ")
 }
 

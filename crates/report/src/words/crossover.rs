@@ -16,7 +16,12 @@ pub fn crossover(of: &Crossover) -> String {
         true => String::new(),
         false => format!("; at {} measured at the size of the job, at other sizes by smaller passes", list(&job)),
     };
-    format!("{statement}{job}{}", unconfirmed(of, change))
+    let not_measured: Vec<String> = of.not_measured.iter().map(|&it| value(of, it)).collect();
+    let not_measured = match not_measured.is_empty() {
+        true => String::new(),
+        false => format!("; at {} one of them was not measured", list(&not_measured)),
+    };
+    format!("{statement}{job}{}{not_measured}", unconfirmed(of, change))
 }
 
 /// Which of the decided points that the statement speaks of are not confirmed; nothing where there are none.

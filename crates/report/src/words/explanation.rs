@@ -13,7 +13,7 @@ pub fn explanation(of: &Explanation) -> String {
             format!("{first}: {}; {second}: {}", counts(a), counts(b))
         }
         Explanation::Alike { arms: [first, second], counts: a } => {
-            format!("the counts of {first} and {second} hardly differ; of {first}: {}", counts(a))
+            format!("the counts of {first} and {second} differ by less than a quarter; of {first}: {}", counts(a))
         }
         Explanation::Costs { arms: [a, b], decided } => {
             format!("{}; {}; {}", costs(a), costs(b), accounted(a, b, *decided))

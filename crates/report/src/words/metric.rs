@@ -1,6 +1,6 @@
 //! Metrics: what they are called, and their values.
 
-use schema::experiment::Metric;
+use schema::{Workload, experiment::Metric};
 
 use super::numbers::{percent, rough_size, thousands};
 
@@ -22,6 +22,15 @@ pub(super) fn name(metric: Metric) -> &'static str {
         Metric::CeilingShare => "share of the device's ceiling",
         Metric::BeatP99 => "lateness that 99 of 100 beats had at most",
         Metric::StalledShare => "share of beats that were stalled",
+    }
+}
+
+/// What a pass consists of: its times are per one.
+pub(crate) fn op(workload: Workload) -> &'static str {
+    match workload {
+        Workload::Command => "execution",
+        Workload::Replay => "access",
+        _ => "block",
     }
 }
 

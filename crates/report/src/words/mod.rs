@@ -12,7 +12,7 @@ mod explanation;
 mod forecast;
 pub(crate) mod inspection;
 mod line;
-mod metric;
+pub(crate) mod metric;
 mod no_cost;
 pub(crate) mod numbers;
 mod reason;

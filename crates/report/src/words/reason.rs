@@ -209,7 +209,9 @@ pub(crate) fn inconsistent(what: &Inconsistent) -> String {
             format!("its {passes} passes did not all read the same bytes (checksums {a} and {b})")
         }
         Inconsistent::Outputs { passes, checksums: [a, b] } => {
-            format!("it did not always print the same in {passes} executions (checksums {a} and {b})")
+            format!(
+                "it did not always print the same, or end with the same exit code, in {passes} executions (checksums {a} and {b})"
+            )
         }
     }
 }
@@ -283,6 +285,9 @@ fn difference([first, second]: &[String; 2], what: &Difference) -> String {
             "{first} and {second} differ in exit code or standard output{}; --anyway compares them",
             in_rounds(*rounds)
         ),
+        Difference::Statuses { rounds } => {
+            format!("{first} and {second} ended with other exit codes{}", in_rounds(*rounds))
+        }
         Difference::Threads { threads, rounds } => {
             let [a, b] = threads.map(|threads| count(threads.into(), "thread", "threads"));
             format!("the {first} arm used {a}, the {second} arm {b}{}", in_rounds(*rounds))

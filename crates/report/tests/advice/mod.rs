@@ -41,6 +41,7 @@ fn advice(index: usize, state: State) -> Advice {
         consume: None,
         io: None,
         program: None,
+        program_at_most: None,
         because: vec![],
         how: None,
         caveats: vec![],
@@ -105,6 +106,7 @@ pub(crate) fn advised() -> Run {
         io_ns: Some(estimate(75.4e6, 0.02)),
         io: estimate(2.69, 0.02),
         program: estimate(2.58, 0.05),
+        program_at_most: None,
         how,
     };
     let line = "sqlite3 -cmd 'PRAGMA mmap_size=0' t.db '.read q.sql'";

@@ -43,7 +43,7 @@ fn commands(lines: [&str; 2], names: [Option<&str>; 2]) -> Run {
             prepare: None,
             cleanup: None,
             timeout_s: 50,
-            compared: true,
+            compared: schema::command::Compared::Output,
         }
         .arm()
     });
@@ -312,7 +312,7 @@ fn the_fastest_is_named_only_where_all_were_compared() {
             prepare: None,
             cleanup: None,
             timeout_s: 50,
-            compared: true,
+            compared: schema::command::Compared::Output,
         };
         let second = run.findings.comparisons[1].clone();
         let others = if fourth { 2 } else { 1 };

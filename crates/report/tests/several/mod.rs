@@ -120,6 +120,7 @@ fn over_time(text: &str) -> History {
         occurrence: 0,
         asked: Default::default(),
         found: None,
+        found_pages_per_fault: None,
         runtime: Default::default(),
         bytes_per_block: None,
         checksums: Default::default(),
@@ -201,6 +202,17 @@ fn times_of_commands_are_those_of_an_execution() {
     let texts = [report::across(&across, styled(400)), report::history(&history, true, "/runs", styled(400))];
     for text in texts {
         assert!(text.contains("execution") && !text.contains("block"), "{text}");
+    }
+}
+
+#[test]
+fn times_of_a_replay_are_per_access() {
+    let (mut across, mut history) = (beside(&run()), over_time("lab"));
+    across.versus[0].cells.iter_mut().for_each(|it| it.condition.workload = schema::Workload::Replay);
+    history.cells.iter_mut().for_each(|it| it.under.workload = schema::Workload::Replay);
+    let texts = [report::across(&across, styled(400)), report::history(&history, true, "/runs", styled(400))];
+    for text in texts {
+        assert!(text.to_lowercase().contains("time per access") && !text.contains("per block"), "{text}");
     }
 }
 

@@ -374,10 +374,10 @@ makes! {
         schema::advised::Group { files, median_bytes, opens, touched_whole }
         OtherReached { path, bytes, mapped_bytes }
         Advice {
-            id, file, files, state, fill, verdict, to, code, effort, grade, consume, io, program, because, how, caveats, settles, program_ns, io_ns,
+            id, file, files, state, fill, verdict, to, code, effort, grade, consume, io, program, program_at_most, because, how, caveats, settles, program_ns, io_ns,
             share, faster_at_most, at_least, also, in_advance, switched,
         }
-        AdviceOption { to, code, effort, grade, consume, io_ns, io, program, how }
+        AdviceOption { to, code, effort, grade, consume, io_ns, io, program, program_at_most, how }
         Switched { arm, line, cell, ns, real, like, predicted, predicted_at_most, reason }
         AdviceSelfCheck { id, file, state, fill, by, program, replay, off, passed, own_work_ns, why }
         Estimate { median, ci_low, ci_high }
@@ -419,7 +419,7 @@ makes! {
             id, arm, name, condition, passes, asked, median_ns, p99_ns, p99_is, max_ns, stopped_share, through_calls,
         }
         Crossover {
-            arms, names, cells, workload, consume, state, axis, points, changes, at, of_job, between, of_curve,
+            arms, names, cells, workload, consume, state, axis, points, not_measured, changes, at, of_job, between, of_curve,
         }
         CurvePoint { at, verdict, of_job, unconfirmed }
         LineSays { answer, same_work, not_comparable, not_measured, too_few, not_at_job }
@@ -477,7 +477,7 @@ makes! {
         }
         SavedCell {
             run, started, partial, on, arm, command, workload, consume, state, block_bytes, condition, ns_per_op, under, own_condition,
-            target, place, comparison, occurrence, asked, found, runtime, bytes_per_block, checksums,
+            target, place, comparison, occurrence, asked, found, found_pages_per_fault, runtime, bytes_per_block, checksums,
         }
         Place { file_system, device, read_ahead_bytes }
         SavedMachine { machine, key, hardware, origin }
@@ -759,6 +759,7 @@ makes! {
             Pages { pages, rounds },
             Checksums { checksums, writes, rounds },
             Outputs { rounds },
+            Statuses { rounds },
             Threads { threads, rounds },
             Opened { opened },
             Changed { of, what },

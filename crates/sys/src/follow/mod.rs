@@ -21,6 +21,7 @@ use std::{
         fs::{FileExt, MetadataExt},
         process::{CommandExt, ExitStatusExt},
     },
+    path::Path,
     process::{Command, ExitStatus},
     sync::{
         atomic::{AtomicBool, Ordering},
@@ -850,7 +851,7 @@ impl Follower<'_> {
         }
         self.touches.iter().for_each(|it| it.ended(thread));
         let path = fs::read_link(format!("/proc/{thread}/exe")).map(|it| it.to_string_lossy().into_owned());
-        let runs_as_other = fs::metadata(format!("/proc/{thread}/exe")).is_ok_and(|it| it.mode() & 0o6000 != 0);
+        let runs_as_other = gains_rights(Path::new(&format!("/proc/{thread}/exe")));
         let is_go = is_go(thread).unwrap_or(false);
         let mut files = Opened::all(thread).unwrap_or_else(|_| {
             self.tell(Event::Hidden { thread, descriptor: None });
@@ -882,6 +883,13 @@ impl Follower<'_> {
 fn process_of(thread: i32) -> Option<i32> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
     number_after(&status, "Tgid:")?.try_into().ok()
+}
+
+/// A program that runs with rights which an ordinary user's tracer, or a filter that such a user sets, takes from it: set-uid, set-gid,
+/// or with file capabilities (execve(2), capabilities(7)).
+fn gains_rights(program: &Path) -> bool {
+    let changes_user = fs::metadata(program).is_ok_and(|it| it.mode() & 0o6000 != 0);
+    changes_user || rustix::fs::getxattr(program, c"security.capability", &mut [0u8; 64]).is_ok()
 }
 
 /// Of the program that it has just begun to execute, which is a regular file.
@@ -917,4 +925,30 @@ fn is_same(kind: libc::c_int, one: (i32, i32), other: (i32, i32)) -> io::Result<
     // SAFETY: the call touches no memory.
     let order = unsafe { libc::syscall(libc::SYS_kcmp, one.0, other.0, kind, of_one, of_other) };
     if order >= 0 { Ok(order == 0) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_program_gains_rights_by_its_mode_or_by_file_capabilities() {
+        let program = tempfile::NamedTempFile::new().unwrap();
+        let mode = |mode| fs::set_permissions(program.path(), fs::Permissions::from_mode(mode)).unwrap();
+        mode(0o755);
+        assert!(!gains_rights(program.path()));
+        for with in [0o4755, 0o2755] {
+            mode(with);
+            assert!(gains_rights(program.path()), "{with:o}");
+        }
+        mode(0o755);
+        // Revision 2, effective, CAP_DAC_READ_SEARCH (include/uapi/linux/capability.h): to set it takes CAP_SETFCAP.
+        let mut capability = [0u8; 20];
+        capability[..8].copy_from_slice(&[1, 0, 0, 2, 4, 0, 0, 0]);
+        let set =
+            rustix::fs::setxattr(program.path(), c"security.capability", &capability, rustix::fs::XattrFlags::empty());
+        assert_eq!(gains_rights(program.path()), set.is_ok());
+    }
 }

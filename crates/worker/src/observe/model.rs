@@ -128,7 +128,7 @@ impl<S: Sink> Model<S> {
     fn execute(&mut self, thread: i32, path: String, runs_as_other: bool, files: Vec<(i32, Opened)>) {
         if runs_as_other {
             self.remark(format!(
-                "{path} is set-uid or set-gid: watched by an ordinary user it runs without those rights"
+                "{path} is set-uid, set-gid, or has file capabilities: watched by an ordinary user it runs without those rights"
             ));
         }
         let Some(process) = self.tasks.process(thread) else { return };

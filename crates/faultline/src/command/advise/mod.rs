@@ -186,7 +186,7 @@ fn executions(args: &AdviseArgs) -> Option<String> {
                 None => format!("in each of at most {ROUNDS_MAX} rounds"),
             };
             format!(
-                "once{} to see how it reaches the file; and from state {} twice{switches}, in a trial{} and {rounds}; ",
+                "once{} to see how it reaches the file (twice if the kernel's recording fails); and from state {} twice{switches}, in a trial{} and {rounds}; ",
                 switches,
                 starts.join(" and from state "),
                 if args.switch.is_empty() { "" } else { " (a slow switch in two)" }
@@ -300,6 +300,10 @@ impl Known {
                 why => anyhow::Error::from(why),
             })
         };
+        line.show("recording the command", 0.0);
+        let began = file_time();
+        let first = record(&[], None)?;
+        let trace = first.trace;
         let exactly = |files: &[PathBuf]| {
             if measured_fills(args).contains(&Fill::Found) {
                 return Err(UsageError(
@@ -311,11 +315,15 @@ impl Known {
                 .into());
             }
             line.show("recording every page that the command touches", 0.0);
-            record(files, Some(args.exact_budget)).map(|it| it.trace)
+            let recorded = record(files, Some(args.exact_budget))?;
+            if recorded.ended != first.ended {
+                bail!(
+                    "the command ended with another exit code while every page that it touches was recorded, which takes it longer and \
+                     gives its mappings MADV_RANDOM; one with a time limit of its own may need a longer one"
+                );
+            }
+            Ok(recorded.trace)
         };
-        line.show("recording the command", 0.0);
-        let began = file_time();
-        let trace = record(&[], None)?.trace;
         let all = replay::summary(&trace)?;
         let left_out = left_out(&all, began);
         if let Some(only) = left_out.first().filter(|_| files::reached_here(&all).count() == left_out.len()) {
@@ -376,8 +384,9 @@ impl Known {
         }
         let others = files::others(&seen, &matter, all_bytes);
         // Many files together may have taken more than the time that one of them has.
+        let is_it = |it: &TracedFile, file: &Path| Path::new(&it.path) == file && files::is_here(it);
         let has = |pages: &TraceFile, file: &PathBuf| {
-            pages.header.files.iter().any(|it| Path::new(&it.path) == file && it.exact != Exact::None)
+            pages.header.files.iter().any(|it| is_it(it, file) && it.exact != Exact::None)
         };
         let exactly = |files: &[PathBuf]| match pages.filter(|pages| files.iter().all(|it| has(pages, it))) {
             Some(pages) => Ok(pages),
@@ -393,7 +402,7 @@ impl Known {
                         // To see the pages of a mapping, its file was evicted since.
                         let trace = exactly(std::slice::from_ref(&file))?.found_as(&trace)?;
                         let exact = replay::summary(&trace)?;
-                        let place = exact.files.iter().position(|it| Path::new(&it.file.path) == file);
+                        let place = exact.files.iter().position(|it| is_it(&it.file, &file));
                         let place = place
                             .ok_or_else(|| anyhow!("the command was not seen to reach {} again", file.display()))?;
                         Known::of(trace, &exact, place, file, Some(counts))?
@@ -627,7 +636,7 @@ fn experiment(args: &AdviseArgs, known: &Known) -> Result<Experiment> {
         prepare: None,
         cleanup: None,
         timeout_s: args.timeout,
-        compared: !args.anyway,
+        compared: if args.anyway { schema::command::Compared::Status } else { schema::command::Compared::Output },
     };
     let switches = args.switch.iter().enumerate().map(|(at, line)| match at {
         0 => spec("switch".into(), line),

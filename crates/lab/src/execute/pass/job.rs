@@ -100,7 +100,7 @@ mod tests {
             prepare: Some("touch prepared".into()),
             cleanup: None,
             timeout_s: 5,
-            compared: true,
+            compared: schema::command::Compared::Output,
         };
         let commands = command::experiment(&[spec("touch a"), spec("touch b")], &[State::Cold], &[Fill::Sequential]);
         [&reading[..2], &writing[..2], &[commands]]

@@ -9,7 +9,7 @@ use crate::{
         number,
         table::{Cell, Column, Table},
     },
-    words::crossover,
+    words::{crossover, metric},
 };
 
 pub(super) const CHART: Chart = Chart {
@@ -34,7 +34,7 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
             Column::left("arm"),
             Column::right("block"),
             Column::right("throughput"),
-            Column::right("time per block, 95 % interval"),
+            Column::right(format!("time per {}, 95 % interval", metric::op(first.cell.condition.workload))),
         ],
         rows: Vec::new(),
     };

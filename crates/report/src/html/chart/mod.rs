@@ -12,7 +12,7 @@ mod where_time;
 
 use std::collections::BTreeSet;
 
-use schema::{Condition, Findings, Labels, Names, Record, findings::CellFinding};
+use schema::{Condition, Findings, Labels, Names, Record, Workload, findings::CellFinding};
 
 use super::figure::{Drawn, Looks};
 use crate::contents::own;
@@ -152,9 +152,13 @@ fn joined(record: &Record, groups: Vec<FigureKey>) -> Vec<FigureKey> {
 }
 
 impl Named<'_> {
-    /// What heads the column of rows, and what is said after the time of one: a command has no blocks.
+    /// What heads the column of rows, and what is said after the time of one.
     fn heading(&self) -> (&'static str, &'static str) {
-        if self.cell.condition.is_of_commands() { ("command", "") } else { ("block · arm", " per block") }
+        match self.cell.condition.workload {
+            Workload::Command => ("command", ""),
+            Workload::Replay => ("arm", " per access"),
+            _ => ("block · arm", " per block"),
+        }
     }
 
     /// What its row is called where blocks stand beneath each other.

@@ -14,7 +14,7 @@ use crate::{
 pub(super) const CHART: Chart = Chart {
     id: "samples",
     title: "Each sample",
-    about: "Every valid pass as time per block, or per execution of a command, on a logarithmic axis; the A/A control is included.",
+    about: "Every valid pass as time per block, access of a replay or execution of a command, on a logarithmic axis; the A/A control is included.",
     draw,
 };
 

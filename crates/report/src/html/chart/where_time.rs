@@ -21,7 +21,7 @@ use crate::{
 pub(super) const CHART: Chart = Chart {
     id: "where-time",
     title: "Where the time goes",
-    about: "Time per block, or per execution of a command, as a share of the time of the first measured arm with the same block under the same condition, which the axis names. Other is neither user nor system time: waiting for the device, or for a CPU. With several threads CPU time may exceed elapsed time. Cells with a cost breakdown are divided by cause instead: counts times the unit costs of the run's calibration. The rest of the measured time is unexplained; where the breakdown exceeds the measured time, the table has the excess.",
+    about: "Time per block, access of a replay or execution of a command, as a share of the time of the first measured arm with the same block under the same condition, which the axis names. Other is neither user nor system time: waiting for the device, or for a CPU. With several threads CPU time may exceed elapsed time. Cells with a cost breakdown are divided by cause instead: counts times the unit costs of the run's calibration. The rest of the measured time is unexplained; where the breakdown exceeds the measured time, the table has the excess.",
     draw,
 };
 
