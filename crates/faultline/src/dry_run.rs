@@ -271,7 +271,7 @@ fn copied_bytes(plan: &Plan, counted: bool) -> u64 {
 }
 
 /// What passes that write have written in one round, at most: their file before each of them, if it has content then, and their own
-/// blocks, all of their range where trials find how many.
+/// blocks, all of their range where trials find how many; twice where a pass before the timed one brings the state.
 fn round_bytes(plan: &Plan) -> u64 {
     let measured = plan.cells.iter().filter(|it| it.skipped.is_none());
     let does = measured.map(|it| it.own_condition.as_ref().unwrap_or(&plan.conditions[it.condition]));
@@ -279,7 +279,8 @@ fn round_bytes(plan: &Plan) -> u64 {
         let is_made = it.workload != Workload::Append && it.layout.unwrap_or(Layout::Written) == Layout::Written;
         let made = if is_made { it.range.bytes } else { 0 };
         let blocks = if it.ops == 0 { it.range.bytes } else { it.ops.saturating_mul(it.block_bytes) };
-        sum.saturating_add(made).saturating_add(blocks)
+        let times = if it.state.is_held() { 2 } else { 1 };
+        sum.saturating_add(made).saturating_add(blocks.saturating_mul(times))
     })
 }
 

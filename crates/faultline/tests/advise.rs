@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, fs};
 
 use schema::{
     Fill, Skip, State, Workload,
-    advice::{AdviceReason, AdviceVerdict},
+    advice::{AdviceReason, AdviceVerdict, Switched},
     advised::{Advised, Group, Reach},
     findings::Document,
-    reason::Reason,
+    reason::{Difference, Reason},
     record::Outcome,
 };
 
@@ -197,6 +197,28 @@ fn a_switch_is_measured_beside_the_command() {
     let [advice] = &document.findings.advice[..] else { panic!("one state was asked about") };
     assert_eq!(advice.switched.iter().map(|it| it.line.as_str()).collect::<Vec<_>>(), [switch.as_str()]);
     assert!(advice.switched[0].real.is_some() || advice.switched[0].reason.is_some());
+}
+
+#[test]
+fn with_anyway_a_switch_that_ends_with_another_exit_code_is_not_held_against_the_command() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let switch = |end: &str| {
+        let line = format!("sh -c 'cksum \"$0\"; echo more; {end}' '{file}'");
+        let options = ["--state=cached", "--anyway", "--switch", &line, "--trace", &trace, &file];
+        let output = advise(&sandbox, &options, &["cksum", &file]);
+        let document = output.document();
+        is_possible(&document).then(|| document.findings.advice[0].switched[0].clone())
+    };
+    let (Some(same), Some(other)) = (switch("exit 0"), switch("exit 3")) else { return };
+    let is_of_codes = |it: &Switched| match &it.reason {
+        Some(Reason::UnequalWork { differences, .. }) => {
+            differences.iter().any(|it| matches!(it, Difference::Statuses { .. }))
+        }
+        _ => false,
+    };
+    assert!(!is_of_codes(&same), "{:?}", same.reason);
+    assert!(other.real.is_none() && is_of_codes(&other), "{:?}", other.reason);
 }
 
 #[test]
@@ -427,6 +449,19 @@ fn a_trace_is_saved_over_no_file_that_the_command_reads() {
         output.expect(2).says(&[&small, "never changed"]);
         assert!(fs::read(&small).unwrap() == before, "it has its bytes");
     }
+}
+
+#[test]
+fn a_command_that_ends_otherwise_while_its_pages_are_recorded_is_not_advised() {
+    let sandbox = Sandbox::new();
+    let (file, ran) = (sandbox.file("large", BYTES), sandbox.at("ran"));
+    // As one with a time limit of its own would: the second execution fails.
+    let script = format!("'{}' map '{file}' && test ! -e '{ran}' && touch '{ran}'", reader());
+    let output = advise(&sandbox, &["--anyway"], &["sh", "-c", &script]);
+    if output.stderr.contains("it cannot be watched") || output.stderr.contains("is not known") {
+        return println!("skipped: {}", output.stderr.trim_end());
+    }
+    output.expect(1).says(&["another exit code"]);
 }
 
 #[test]

@@ -477,6 +477,24 @@ fn a_dry_run_says_of_an_arm_the_same_in_whatever_order_workloads_are_named() {
 }
 
 #[test]
+fn a_dry_run_asks_an_arm_for_the_alignment_the_threads_and_the_descriptor_of_its_condition() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let skipped = |arm: &str, more: &str| {
+        let text = format!(
+            "title = \"t\"\n[[compare]]\narms = [\"pread\", \"{arm}\"]\nworkload = \"random\"\nblock = \"4 KiB\"\n\
+             state = \"cached\"\n{more}\n"
+        );
+        let experiment = sandbox.write("e.toml", text);
+        let plan = plan_of(&sandbox.run(&["run", &file, "-e", &experiment, "--dry-run", "--json"]));
+        skips(&plan, arm)[0].is_some()
+    };
+    assert!(skipped("direct", "aligned = false"));
+    assert!(skipped("read", "threads = 2\ndescriptor = \"shared\""));
+    assert!(!skipped("read", "threads = 2") && !skipped("mmap", "aligned = false"));
+}
+
+#[test]
 fn a_dry_run_does_not_promise_a_jdk_that_is_not_there_or_more_space_than_there_is() {
     let sandbox = Sandbox::new();
     let args = ["run", ".", "--dry-run", "--json", "--block=4KiB", "--workload=scan", "--state=cached", "--size=1MiB"];

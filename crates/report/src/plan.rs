@@ -94,7 +94,7 @@ fn writes(plan: &PlannedRun) -> String {
         0 => String::new(),
         bytes => format!(
             ". Passes that write, and their file, which is made anew before each of them, write up to {} in {rounds}, \
-             and in trials before",
+             and in trials before; passes that do not count are made again",
             number::bytes_glued(bytes as f64)
         ),
     };

@@ -87,9 +87,14 @@ impl Arm {
         executed.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
-    /// Whether the sums of its passes are not of what it printed: of a command whose output is no part of the work.
+    /// Whether the sums of its passes are of nothing: of a command whose output and exit code are no part of the work.
     pub fn ignores_output(&self) -> bool {
-        self.is_command() && matches!(self.word("output"), "ignored" | "status")
+        self.is_command() && self.word("output") == "ignored"
+    }
+
+    /// Whether the sums of its passes are of the exit code alone.
+    pub fn compares_status(&self) -> bool {
+        self.is_command() && self.word("output") == "status"
     }
 
     /// Whether its method is for a workload.

@@ -95,7 +95,7 @@ mod tests {
             let best = claim("a-best");
             let claimed = |id: &str| claim(id).only.block.clone();
             let of_best = [best.only.block.clone(), best.than_where.block.clone()].concat();
-            let of_cold = [claimed("c-small"), claimed("c-large")].concat();
+            let of_cold = [claimed("c-small"), claimed("c-large"), claimed("c-largest")].concat();
             for compare in &study.comparisons {
                 let named = if compare.name.as_deref() == Some("cold") { &of_cold } else { &of_best };
                 let left: Vec<_> = compare.block.iter().filter(|it| !named.contains(it)).collect();

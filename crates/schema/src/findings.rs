@@ -142,6 +142,8 @@ pub enum UnjudgedCause {
     OtherPasses { now_ops: u64, then_ops: u64, now_bytes: u64, then_bytes: u64 },
     /// After one of the fills, the two arms did different work.
     UnequalWork,
+    /// No arm was measured after both.
+    NoSharedArm,
 }
 
 /// A mapping on the folios of a fill.
@@ -735,7 +737,7 @@ pub struct Crossover {
     /// By ascending value along the axis.
     #[serde(default)]
     pub points: Vec<CurvePoint>,
-    /// Values along the axis that were asked for, and of which one of the two arms was not measured.
+    /// Values along the axis that were asked for, and at which not both arms were measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_measured: Vec<f64>,
     /// Whether the faster arm changes within the measured sizes.

@@ -224,7 +224,7 @@ impl<'r, 'a> Found<'r, 'a> {
         let (part, replayed) = (checked.and_then(Checked::part), self.share_of(view));
         let by_check = part.zip(replayed).map_or(1.0, |(part, it)| it.ci_high / part);
         let by_user_time = self.file_at_most(view, commands).unwrap_or(1.0);
-        Some(by_check.min(by_user_time).max(replayed.map_or(0.0, |it| it.median)))
+        Some(by_check.min(by_user_time).max(self.replayed_share().map_or(0.0, |it| it.median)))
     }
 
     /// What reading is at most of the program's time, by its user time; of calls alone, because what is mapped is reached in user

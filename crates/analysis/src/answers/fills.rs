@@ -172,6 +172,9 @@ fn refills(
         let of_now = fastest(&|it| is_one(&equal_now, it));
         let of_then = fastest(&|it| is_one(&equal_then, it) && was_measured(&it.arm));
         let made = made_for(record, &then.condition)?;
+        if of_now.is_some() && of_then.is_none() && fastest(&|it| is_one(&equal_then, it)).is_some() {
+            return unjudged(UnjudgedCause::NoSharedArm);
+        }
         let ((now_arm, now_ns, now_passes), (arm, then_ns, then_passes)) = (of_now?, of_then?);
         let faster = ratio_of_medians(now_ns, then_ns).filter(|_| now_passes.min(then_passes) >= LEAST_PAIRS)?;
         (faster.ci_low > least).then(|| {

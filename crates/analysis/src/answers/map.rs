@@ -270,12 +270,14 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> MapAnswe
             return None;
         }
         // Passes at the size of the job, each beside the baseline, prove no tie; nor do the rounds that those contradict.
-        if of_job(winner) || at_job && of_job(it) {
+        if of_job(winner) {
             return Some(Verdict::Undecided);
         }
         let direct = compare(run, winner.arm, it.arm);
         let is_in = direct.speedup.is_some() && !is_behind(run, &direct);
-        is_in.then(|| if of_job(it) { Verdict::Undecided } else { direct.verdict })
+        // An arm that its job brings closer than the rounds may be as fast, if its middle is.
+        let is_close = at_job && of_job(it) && median(it) * (1.0 + MARGIN) >= median(winner);
+        (is_in || is_close).then(|| if of_job(it) { Verdict::Undecided } else { direct.verdict })
     };
     let direct: Vec<(&Compared, Verdict)> = direct.filter_map(|it| Some((it, place(it)?))).collect();
     let (ties, others): (Vec<_>, Vec<_>) = direct.into_iter().partition(|(_, verdict)| *verdict == Verdict::Same);

@@ -165,7 +165,7 @@ impl Both<'_, '_> {
             let lines = || Some([number(&checksums[0])?, number(&checksums[1])?]);
             let lines = lines().filter(|_| !writes && counts(self.baseline) && counts(self.arm));
             work.unequal.push(match lines {
-                _ if self.arm.arm().ignores_output() => Difference::Statuses { rounds },
+                _ if self.arm.arm().compares_status() => Difference::Statuses { rounds },
                 _ if self.arm.own.is_of_commands() => Difference::Outputs { rounds },
                 Some(lines) => Difference::Lines { lines, rounds },
                 None => Difference::Checksums { checksums, writes, rounds },

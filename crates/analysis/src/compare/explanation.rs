@@ -30,7 +30,9 @@ pub(crate) fn explanation(run: &Run, baseline: &Cell, arm: &Cell) -> Option<Expl
     let from_device = facts.iter().any(|(_, fact, _)| fact.of_device);
     let differing = facts.iter().take_while(|(_, _, contrast)| *contrast > ALIKE.ln()).count();
     if differing == 0 && !(cold && from_device) {
-        let counts: Vec<Count> = facts.iter().take(SHOWN).filter_map(|(_, fact, _)| (fact.count)(&a)).collect();
+        // Two shares of time that are this close may be several times apart.
+        let of_arm = facts.iter().filter_map(|(_, fact, _)| (fact.count)(&a));
+        let counts: Vec<Count> = of_arm.filter(|it| !matches!(it, Count::SystemShare(_))).take(SHOWN).collect();
         return (!counts.is_empty()).then_some(Explanation::Alike { arms, counts });
     }
     let shown = differing.min(SHOWN);

@@ -49,9 +49,9 @@ fn foreign(run: &Run) -> Option<Warning> {
             read += (from_disk - ours).max(0.0);
             // What a writer is charged for are pages that it dirtied: they reach the disk later, if they are not written again,
             // and the journal with them. So what the disk wrote during such a pass cannot be divided into its own bytes and
-            // those of others, and own bytes are what was read.
+            // those of others, and own bytes are what was read. A command may write, too.
             own += ours;
-            written += if cell.own.workload.writes() { 0.0 } else { to_disk };
+            written += if cell.own.workload.writes() || cell.own.is_of_commands() { 0.0 } else { to_disk };
             passes += 1;
         }
     }

@@ -60,24 +60,27 @@ fn others_at_the_disk_are_named_with_what_they_moved() {
 
 #[test]
 fn what_writers_bring_to_the_disk_is_nobody_elses_and_pages_that_they_dirty_excuse_no_reads_of_others() {
-    let mut lab = shared_disk(State::Cold, 6.0, 60.0);
-    for it in &mut lab.record.conditions {
-        it.workload = schema::Workload::Overwrite;
-    }
-    for sample in &mut lab.record.samples {
-        sample.readings.insert("device_write_bytes".into(), Reading::Value(1e3 * MIB as f64));
-    }
-    let warnings = lab.analyze().warnings;
-    let shared = warnings.iter().find_map(|it| match it {
-        schema::warning::Warning::DiskShared { read_bytes, written_bytes, own_bytes, .. } => {
-            Some((*read_bytes, *written_bytes, *own_bytes))
+    // A command may write, too.
+    for workload in [schema::Workload::Overwrite, schema::Workload::Command] {
+        let mut lab = shared_disk(State::Cold, 6.0, 60.0);
+        for it in &mut lab.record.conditions {
+            it.workload = workload;
         }
-        _ => None,
-    });
-    let mib = MIB as f64;
-    assert_eq!(shared, Some((120.0 * mib, 0.0, 20.0 * 64.0 * mib)));
-    let says = warned(&lab, "other processes used vda").unwrap();
-    assert!(!says.contains("written"), "{says}");
+        for sample in &mut lab.record.samples {
+            sample.readings.insert("device_write_bytes".into(), Reading::Value(1e3 * MIB as f64));
+        }
+        let warnings = lab.analyze().warnings;
+        let shared = warnings.iter().find_map(|it| match it {
+            schema::warning::Warning::DiskShared { read_bytes, written_bytes, own_bytes, .. } => {
+                Some((*read_bytes, *written_bytes, *own_bytes))
+            }
+            _ => None,
+        });
+        let mib = MIB as f64;
+        assert_eq!(shared, Some((120.0 * mib, 0.0, 20.0 * 64.0 * mib)), "{workload}");
+        let says = warned(&lab, "other processes used vda").unwrap();
+        assert!(!says.contains("written"), "{says}");
+    }
 }
 
 #[test]

@@ -893,7 +893,7 @@ fn a_size_at_which_one_arm_was_not_measured_is_named() {
     check_crossovers(
         &lab,
         expect![[r#"
-            null: mmap is faster than pread at every size measured (1 KiB to 16 KiB); at 64 KiB one of them was not measured
+            null: mmap is faster than pread at every size measured (1 KiB to 16 KiB); at 64 KiB not both were measured
         "#]],
     );
 }

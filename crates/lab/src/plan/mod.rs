@@ -11,7 +11,7 @@ use std::{
 };
 
 use schema::{
-    Arm, Condition, Experiment, Fill, Layout, Skip, Span, State, Workload,
+    Arm, Condition, Durability, Experiment, Fill, Layout, Skip, Span, State, Workload,
     condition::Storage,
     distinct,
     experiment::{Compare, Competitor, Throttle},
@@ -396,11 +396,16 @@ pub fn cover(condition: &mut Condition, ops: u64) {
 /// folio, but of one that goes beyond the mapping each page by itself (mm/memory.c, `finish_fault`): of 10,000 pages, 272 took a
 /// fault each, and all others 940 together. A program that maps its file has no such end.
 pub fn whole_folios(condition: &Condition, ops: u64) -> u64 {
-    let block = condition.block_bytes.max(1);
-    let is_part = condition.workload.writes() && condition.workload.is_ascending() && ops < condition.blocks_in_range();
-    let fits = STEP.is_multiple_of(block) || block.is_multiple_of(STEP);
-    let whole = ops.saturating_mul(block) / STEP * STEP / block;
-    if is_part && fits && whole > 0 { whole } else { ops }
+    let (block, range) = (condition.block_bytes.max(1), condition.range);
+    // Where each block waits for the device, faults are next to nothing.
+    let is_part = condition.workload.writes()
+        && condition.workload.is_ascending()
+        && condition.durability != Durability::SyncEach
+        && ops < condition.blocks_in_range();
+    let end = range.offset.saturating_add(ops.saturating_mul(block));
+    let bytes = end.next_multiple_of(STEP) - range.offset;
+    // No less than was asked for, and no more than there is.
+    if is_part && bytes <= range.bytes && bytes.is_multiple_of(block) { bytes / block } else { ops }
 }
 
 /// What an arm does under a condition when it does not do what the condition says.
@@ -879,10 +884,17 @@ arms = ["pread", "mmap", "half"]
         let ops = |workload, block_bytes, ops| {
             whole_folios(&Condition { workload, block_bytes, ..Condition::plain(64 << 20) }, ops)
         };
-        assert_eq!(ops(Workload::Overwrite, 4096, 10_000), 19 * 512);
+        assert_eq!(ops(Workload::Overwrite, 4096, 10_000), 20 * 512);
         assert_eq!(ops(Workload::Update, 8 << 20, 3), 3);
         assert_eq!(ops(Workload::Overwrite, 4096, 16_384), 16_384, "the whole range");
-        assert_eq!(ops(Workload::Overwrite, 4096, 500), 500, "within one");
+        let of = |range, durability| {
+            let condition = Condition { durability, range, ..Condition::plain(64 << 20) };
+            whole_folios(&Condition { workload: Workload::Overwrite, block_bytes: 4096, ..condition }, 10_000)
+        };
+        let all = Span { offset: 0, bytes: 64 << 20 };
+        assert_eq!(of(all, Durability::SyncEach), 10_000);
+        assert_eq!(of(Span { offset: 1 << 20, ..all }, Durability::None), 21 * 512 - 256);
+        assert_eq!(of(Span { bytes: 10_001 * 4096, ..all }, Durability::None), 10_000, "there is no more");
         assert_eq!(ops(Workload::Overwrite, 3000, 10_000), 10_000, "no number of these blocks ends with one");
         assert_eq!(ops(Workload::OverwriteRandom, 4096, 10_000), 10_000);
         assert_eq!(ops(Workload::Scan, 4096, 10_000), 10_000);

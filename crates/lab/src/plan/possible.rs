@@ -125,7 +125,8 @@ pub fn on_this_file_system(arm: &Arm, target: &Target) -> Result<(), String> {
     }
 }
 
-/// Whether a worker can make ready to read a block for each thread as this condition says; no pass is made.
+/// Whether a worker can make ready to read a block for each thread as this condition says, and to have a choice of blocks; no pass is
+/// made.
 ///
 /// # Errors
 /// What the machine or the file system lacks, or the arm.
@@ -136,7 +137,7 @@ pub fn arm(arm: &Arm, target: &Target, condition: &Condition, interrupted: &Atom
     let threads = u64::from(condition.threads).clamp(1, (target.bytes / block_bytes).max(1));
     // A replay needs its trace.
     let workload = if condition.workload.has_blocks() { condition.workload } else { Workload::Scan };
-    let span = Span { offset: 0, bytes: block_bytes * threads };
+    let span = Span { offset: 0, bytes: (block_bytes * threads.max(2)).min(target.bytes) };
     let asked = Job {
         workload,
         consume,

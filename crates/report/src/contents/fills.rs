@@ -132,6 +132,7 @@ fn unjudged<'a>(record: &Record, findings: &'a Findings) -> impl Iterator<Item =
                 number::bytes_glued(now_bytes as f64)
             ),
             UnjudgedCause::UnequalWork => "the arms did different work".to_string(),
+            UnjudgedCause::NoSharedArm => "no arm was measured after both fills".to_string(),
         };
         number::plain(&format!(
             "{}, {}: it is unknown whether filling the page cache again ({}) pays for itself: {why}.",

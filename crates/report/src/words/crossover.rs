@@ -19,7 +19,7 @@ pub fn crossover(of: &Crossover) -> String {
     let not_measured: Vec<String> = of.not_measured.iter().map(|&it| value(of, it)).collect();
     let not_measured = match not_measured.is_empty() {
         true => String::new(),
-        false => format!("; at {} one of them was not measured", list(&not_measured)),
+        false => format!("; at {} not both were measured", list(&not_measured)),
     };
     format!("{statement}{job}{}{not_measured}", unconfirmed(of, change))
 }

@@ -44,7 +44,7 @@ const SHARING: OptionSpec = OptionSpec {
 const QUEUE_DEPTH: OptionSpec = OptionSpec {
     name: "queue_depth",
     values: Values::Number { min: 1, max: 4096, default: 32 },
-    about: "blocks kept in flight",
+    about: "blocks kept in flight; one with durability sync-each",
     can: Can::Both,
 };
 const IO: OptionSpec = OptionSpec {

@@ -877,7 +877,7 @@ makes! {
             ReadAheadBytes,
         }
         FactSays { NotKnown(reason), Schemes(schemes), Files { count, named }, Text(text) }
-        UnjudgedCause { OtherPasses { now_ops, then_ops, now_bytes, then_bytes }, UnequalWork }
+        UnjudgedCause { OtherPasses { now_ops, then_ops, now_bytes, then_bytes }, UnequalWork, NoSharedArm }
         AnswerOf { Rounds, RoundsUnconfirmed, RoundsAndJob, Job, Neither }
         Status { Ok, Skipped, Invalid, Failed }
         Verdict { Faster, Slower, Same, Undecided, NotComparable }

@@ -1,4 +1,4 @@
-//! io_uring writes with a full queue, through the page cache or around it.
+//! io_uring writes with a full queue, or one at a time, through the page cache or around it.
 //!
 //! A block has a place in the program's memory as long as it is in flight: `put` stamps it there, hands it to the kernel and
 //! goes on; it waits when all places are taken. Under `sync-each` there is one place, which is free when the block is on the

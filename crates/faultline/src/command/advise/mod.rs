@@ -317,9 +317,16 @@ impl Known {
             line.show("recording every page that the command touches", 0.0);
             let recorded = record(files, Some(args.exact_budget))?;
             if recorded.ended != first.ended {
+                let ended = |of: &TraceFile| {
+                    let notes = of.header.run.iter().flat_map(|it| &it.notes);
+                    notes.filter(|it| it.starts_with("it ended with")).next().cloned()
+                };
+                let [before, now] =
+                    [&trace, &recorded.trace].map(|it| ended(it).unwrap_or_else(|| "it succeeded".into()));
                 bail!(
-                    "the command ended with another exit code while every page that it touches was recorded, which takes it longer and \
-                     gives its mappings MADV_RANDOM; one with a time limit of its own may need a longer one"
+                    "the command ended with another exit code while every page that it touches was recorded ({before} before, and now \
+                     {now}): that is done by ptrace, takes longer and gives its mappings MADV_RANDOM. A time limit of its own, rights \
+                     that a traced program lacks, or what the first execution left behind may be why"
                 );
             }
             Ok(recorded.trace)

@@ -180,7 +180,7 @@ impl Commands<'_> {
                 )
             }
             (Verdict::NotComparable, _) => format!("not comparable: {reason}"),
-            _ => format!("undecided: {reason}"),
+            _ => format!("undecided: {arm} against {baseline}: {reason}"),
         }
     }
 
