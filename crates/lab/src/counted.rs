@@ -39,7 +39,7 @@ const TRACEPOINTS: &[(&str, &str, &str)] = &[
     ("sync_read_ahead", "readahead", "page_cache_sync_ra"),
     ("async_read_ahead", "readahead", "page_cache_async_ra"),
     ("tlb_flushes", "tlb", "tlb_flush"),
-    ("dirtied_pages", "writeback", "writeback_dirty_folio"),
+    ("dirtied_folios", "writeback", "writeback_dirty_folio"),
     ("throttled_writes", "writeback", "balance_dirty_pages"),
 ];
 

@@ -731,8 +731,8 @@ mod tests {
         expect![[r#"
             Process     7 (job)
             First       /data/none is mapped without advice (40 MiB), and at most 20 MiB of that are not in the
-                        page cache. A question, and no verdict: read-ahead may bring in pages that nobody asked
-                        for, up to 8 MiB at a miss; `faultline inspect 7 --for 5s` counts. Another file without
+                        page cache. A question, and no verdict: read-ahead may bring in pages that are never
+                        used, up to 8 MiB at a miss; `faultline inspect 7 --for 5s` counts. Another file without
                         advice follows below
             Places      not known whether its accesses are random: what is mapped of it, 2 MiB in 20 places, 15
                         of them short, is what either leaves; if they are, try MADV_RANDOM

@@ -266,13 +266,25 @@ pub fn start_write_back(file: &File, offset: u64, bytes: u64) -> io::Result<()> 
     }
 }
 
+/// Has the file's dirty pages written. A file system that is only ever read has no fsync(2) (fs/sync.c, `vfs_fsync_range`: EINVAL;
+/// squashfs, erofs, iso9660), and no dirty pages.
+///
+/// # Errors
+/// What fsync(2) said.
+pub fn write_back(file: &File) -> io::Result<()> {
+    match rustix::fs::fsync(file) {
+        Err(rustix::io::Errno::INVAL) => Ok(()),
+        other => Ok(other?),
+    }
+}
+
 /// Writes the file's dirty pages and requests eviction of a part of it; with `bytes` 0 up to its end. Success proves
 /// nothing: mapped pages stay (mm/fadvise.c drops only clean, unmapped ones), so query residency afterwards.
 ///
 /// # Errors
 /// What fsync(2) or posix_fadvise(2) said.
 pub fn evict(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
-    rustix::fs::fsync(file)?;
+    write_back(file)?;
     rustix::fs::fadvise(file.as_fd(), offset, NonZero::new(bytes), Advice::DontNeed)?;
     Ok(())
 }

@@ -79,12 +79,15 @@ impl Disk {
     }
 
     /// # Errors
-    /// The counters cannot be read.
+    /// The counters cannot be read, or count nothing: those of NVMe with several paths, before its driver had any (Linux 6.2).
     pub fn counters(&self) -> io::Result<DiskCounters> {
         let text = fs::read_to_string(self.folder.join("stat"))?;
         let counters = parse_counters(&text);
         let counters =
             counters.ok_or_else(|| io::Error::other(format!("unknown format of {}'s counters", self.name)))?;
+        if counters.are_none() && !self.has_requests() {
+            return Err(io::Error::other(format!("this kernel counts no requests of {}", self.name)));
+        }
         Ok(DiskCounters { flush_requests: counters.flush_requests.filter(|_| self.has_requests()), ..counters })
     }
 
@@ -100,6 +103,13 @@ impl Disk {
             true => "this kernel does not count flushes (Linux 5.5)".into(),
             false => format!("{} has no request queue of its own, and flushes are counted in one only", self.name),
         }
+    }
+}
+
+impl DiskCounters {
+    /// Of a disk with a file on it, which was read at least once.
+    fn are_none(&self) -> bool {
+        self.read_requests == 0 && self.write_requests == 0 && self.busy_ms == 0
     }
 }
 
@@ -148,6 +158,16 @@ mod tests {
         assert_eq!(with_queue.flush_requests, Some(33));
         assert_eq!(without.0, DiskCounters { flush_requests: None, ..with_queue });
         assert!(without.1.starts_with("dm-0 has no request queue"), "{}", without.1);
+    }
+
+    #[test]
+    fn a_disk_without_a_queue_that_counts_nothing_has_no_counters() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("stat"), "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0").unwrap();
+        let disk = Disk { name: "nvme0n1".into(), folder: folder.path().into() };
+        assert!(disk.counters().is_err());
+        fs::create_dir(folder.path().join("mq")).unwrap();
+        assert_eq!(disk.counters().unwrap().read_requests, 0, "of one that was not read yet");
     }
 
     #[test]

@@ -987,8 +987,8 @@ fn best(options: &[(AdviceOption, &Candidate)], is_apart: bool) -> Option<usize>
     let only_measured = is_apart && options.iter().any(is_measured);
     let options = || options.iter().enumerate().filter(move |(_, it)| !only_measured || is_measured(it));
     let most = options().map(|(_, it)| it.0.program).max_by(|a, b| a.median.total_cmp(&b.median))?;
-    // What was measured is not held against more than replays are known to.
-    let within = |it: &(AdviceOption, &Candidate)| if is_measured(it) { 1.0 + check::MOST } else { 1.0 };
+    // What was measured is not held against more than replays are known to, and a replay is no closer than the margin.
+    let within = |it: &(AdviceOption, &Candidate)| 1.0 + if is_measured(it) { check::MOST } else { MARGIN };
     let good = options().filter(|(_, it)| it.0.program.ci_high * within(it) >= most.ci_low);
     let key = |(option, it): &(AdviceOption, &Candidate)| {
         (option.effort, option.code == AdviceCode::Unknown, it.arm.options_set())

@@ -284,7 +284,7 @@ fn cpu_time_is_compared_round_by_round_and_coarse_time_by_its_sum() {
     check(
         &duel(&cpu("system"), spends(0.0, 40.0), spends(19.9, 0.0)),
         expect![[r#"
-            it undecided: a pass takes 19.9 ms of CPU time, and ticks of 4.00 ms do not tell how that divides
+            it undecided: a pass takes 19.9 ms of CPU time, and ticks of 4.00 ms do not show how that divides
         "#]],
     );
 }

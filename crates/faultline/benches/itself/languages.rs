@@ -1,4 +1,4 @@
-//! Workers in Python and in Go against loops that were written by hand, `xtask/bench/loop.py` and `loop.go`: scans of a file
+//! Workers in Python, Go and Java against loops that were written by hand, `xtask/bench/loop.py`, `loop.go` and `Loop.java`: scans of a file
 //! whose pages are mapped. A process of either makes some scans, in turn, over the same pages: within minutes the bandwidth of
 //! memory changes by more than what is looked for, and so it does with where pages lie.
 
@@ -22,7 +22,7 @@ use schema::{
     protocol::{Hold, Job},
 };
 
-use super::{FILE_BYTES, compile, fill, go, median, root};
+use super::{FILE_BYTES, compile, fill, go, java, median, root};
 
 /// A process of either side, one after the other.
 const PAIRS: usize = 9;
@@ -58,6 +58,17 @@ const GO: [Loop; 8] = [
     ("go/mmap", "mmap", "copy"),
     ("go/mmap", "mmap", "lines"),
 ];
+const JAVA: [Loop; 9] = [
+    ("jvm/mapped", "mapped", "touch"),
+    ("jvm/mapped", "mapped", "sum"),
+    ("jvm/mapped", "mapped", "copy"),
+    ("jvm/mapped", "mapped", "lines"),
+    ("jvm/channel-positional", "channel", "touch"),
+    ("jvm/channel-positional", "channel", "sum"),
+    ("jvm/channel-positional", "channel", "copy"),
+    ("jvm/random-access-file", "file", "sum"),
+    ("jvm/random-access-file", "file", "lines"),
+];
 
 /// The section of `docs/BENCHMARKS.md`. `python`: the interpreter of both sides. `only`: the arms whose names have it.
 pub(crate) fn table(folder: &Path, file: &Path, python: &str, only: &str) -> Result<String> {
@@ -72,9 +83,10 @@ pub(crate) fn table(folder: &Path, file: &Path, python: &str, only: &str) -> Res
     if go(&source("loop.go"), &of_go) {
         languages.push((&GO, vec![of_go.into()]));
     }
+    languages.extend(java(folder, "Loop").map(|program| (&JAVA[..], program)));
     let mut page = format!(
-        "## Workers in Python and Go against loops written by hand\n\n\
-         Scans of a {} file, state `mapped`, one thread; `xtask/bench/loop.py` and `loop.go`. {PAIRS} pairs of processes, in turn, \
+        "## Workers in Python, Go and Java against loops written by hand\n\n\
+         Scans of a {} file, state `mapped`, one thread; `xtask/bench/loop.py`, `loop.go` and `Loop.java`. {PAIRS} pairs of processes, in turn, \
          each the median of {} passes.\n\nTarget: within 5 %.\n\n\
          | arm | consume | block | by hand, ns/block | faultline, ns/block | ratio | 95 % interval |\n|---|---|---|--:|--:|--:|---|\n",
         Bytes(FILE_BYTES),

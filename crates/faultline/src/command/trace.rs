@@ -48,12 +48,12 @@ fn record(args: &TraceRecordArgs) -> Result<()> {
     show(&args.output)
 }
 
-/// Whether the trace does not go over a file that the program reads.
+/// Whether what is written does not go over a file that the program, or this command, reads.
 fn spare(output: &Path, mut read: impl Iterator<Item = FileIdentity>) -> Result<()> {
     match output::identity(output).is_some_and(|output| read.any(|it| it == output)) {
         true => {
             let shown = output.display();
-            Err(UsageError(format!("{shown} is a file that the command reads; it is never changed")).into())
+            Err(UsageError(format!("{shown} is a file that is read; it is never changed")).into())
         }
         false => Ok(()),
     }
@@ -61,6 +61,7 @@ fn spare(output: &Path, mut read: impl Iterator<Item = FileIdentity>) -> Result<
 
 fn import(args: &TraceImportArgs) -> Result<()> {
     check(&args.output, args.force)?;
+    spare(&args.output, output::identity(&args.log).into_iter())?;
     let log = File::open(&args.log).with_context(|| format!("cannot open {}", args.log.display()))?;
     // As it was typed, and as strace shows it.
     let typed = args.file.iter().cloned();
@@ -82,6 +83,7 @@ fn show(path: &Path) -> Result<()> {
 
 fn export(args: &TraceExportArgs) -> Result<()> {
     output::check(&[("output", Some(&args.output))], args.force)?;
+    spare(&args.output, output::identity(&args.trace).into_iter())?;
     let trace = TraceFile::open(&args.trace)?;
     replay::warn_of_gaps(&trace);
     // As a file that was replaced, or that another program has under the same name in a namespace of its own.

@@ -144,7 +144,7 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
         add("", crate::words::how(&it.how), Paint::Plain);
     }
     for it in &of.in_advance {
-        add("only if", format!("the program knows its offsets in advance: {}", option(of, it)), Paint::Quiet);
+        add("only if", format!("the offsets are known in advance: {}", option(of, it)), Paint::Quiet);
     }
     Block { label: of.state.to_string(), text: words::start(of, findings.found), lines }
 }

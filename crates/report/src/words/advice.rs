@@ -149,8 +149,9 @@ pub fn advice_reason(of: &AdviceReason) -> String {
                 .into()
         }
         AdviceReason::TouchedAgain { arm, times: of_calls } => format!(
-            "of each page the first touch is known alone: if the program's own work is to come back to pages, {arm} may make \
+            "of each page the first touch is known alone: if the program's own work is to come back to pages, {} may make \
              {} as many calls as its replay",
+            short(arm),
             times(*of_calls)
         ),
         AdviceReason::OpenedAgain { arm, opens, files } => format!(
@@ -232,10 +233,10 @@ pub fn settles(of: Settles) -> String {
         Settles::SwitchMeasured => "what its own switch gains is measured, and of other methods nothing is known",
         Settles::WithoutOnce => "without --once the program is run and held against the replay",
         Settles::ExactRecording => {
-            "a recording with every page seen would tell: try a file of your own, a larger --exact-budget (of a trace: of trace \
+            "a recording with every page seen would show it: try a file of your own, a larger --exact-budget (of a trace: of trace \
              record)"
         }
-        Settles::Anew => "a recording of this very run would tell: leave --trace out",
+        Settles::Anew => "a recording of this very run would show it: leave --trace out",
         Settles::Reason => "it can be tried again when that is out of the way",
     };
     says.into()
@@ -365,6 +366,10 @@ pub(crate) fn start(of: &Advice, found: Option<Resident>) -> String {
 
 /// Shares that differ by less are shown as one.
 const SEEN_APART: f64 = 0.01;
+/// An end of an interval that is so many times its middle says more than the middle.
+const FAR: f64 = 1.5;
+/// A replay that is so much more than what it is held against.
+const MANY_TIMES: f64 = 10.0;
 /// A share that leaves hardly anything.
 const ABOUT_ALL: f64 = 0.9;
 
@@ -417,7 +422,14 @@ pub(crate) fn gain(
         (false, Some(most)) => {
             let all = Estimate { ci_low: most.ci_low.min(least.ci_low), ..least };
             let from = number::duration_glued(most.median);
-            format!("{from} to {} by how much it looks at", number::duration_interval(&all))
+            match all.ci_high > FAR * least.median {
+                // What such a program may wait for memory is more than its replays differ by.
+                true => {
+                    let [low, high] = [all.ci_low, all.ci_high].map(number::duration_glued);
+                    format!("{low} to {high} by how much it looks at, and how")
+                }
+                false => format!("{from} to {} by how much it looks at", number::duration_interval(&all)),
+            }
         }
     };
     let of_program = program
@@ -490,7 +502,10 @@ pub(crate) fn self_check(of: &AdviceSelfCheck) -> String {
         }
         (Some(off), None) => {
             let more = if off > 0.0 { "more" } else { "less" };
-            format!("{replay}, {by}: {} {more}", percent(off.abs()))
+            match off > MANY_TIMES {
+                true => format!("{replay}, {by}: over ten times as much"),
+                false => format!("{replay}, {by}: {} {more}", percent(off.abs())),
+            }
         }
         (None, None) => format!("{replay}: not compared"),
     }
@@ -510,7 +525,7 @@ pub(crate) fn pattern(of: &Advised) -> String {
     let order = match it.in_order_share() {
         _ if it.accesses < 2 => "",
         share if share > Pattern::IN_ORDER => " in order",
-        share if share < Pattern::ANYWHERE => " not in order",
+        share if share < Pattern::ANYWHERE => " not one after the other",
         _ => " partly in order",
     };
     let reach = match &of.reach {

@@ -24,7 +24,7 @@ pub fn beats(of: &BeatFinding) -> String {
             "nothing is said of it, because the machine was busy: {late}, and {} while nothing was at work",
             percent(of.busy_share)
         ),
-        BeatSays::Nobody => format!("nobody else stopped: {late}"),
+        BeatSays::Nobody => format!("no other thread stopped: {late}"),
         BeatSays::Waiting => format!("others stopped while it waited for pages: {late}; {control}"),
         BeatSays::LongerThanInMemory => {
             format!("others stopped for longer while it waited for pages than without missing pages: {late}; {control}")

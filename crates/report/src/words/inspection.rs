@@ -55,7 +55,7 @@ pub(crate) fn unlooked(why: &Unlooked) -> String {
 pub(crate) fn without_memory(why: WithoutMemory) -> &'static str {
     match why {
         WithoutMemory::Kernel => "nothing: it is a thread of the kernel and has no memory of its own",
-        WithoutMemory::Zombie => "nothing: it has ended, and its parent has not asked how yet",
+        WithoutMemory::Zombie => "nothing: it has ended, and its parent has not waited for it yet",
         WithoutMemory::Ending => "nothing: it is about to end, or has not begun",
     }
 }
@@ -227,7 +227,7 @@ fn question(view: &ProcessView, file: &MappedFile) -> String {
         None => format!("; `faultline inspect {} --for 5s` counts", view.pid),
         Some(_) => "; of this file that could not be counted".into(),
     };
-    format!("A question, and no verdict: read-ahead may bring in pages that nobody asked for{window}{counts}")
+    format!("A question, and no verdict: read-ahead may bring in pages that are never used{window}{counts}")
 }
 
 fn moved(of: Option<&FileMeanwhile>) -> [String; 2] {

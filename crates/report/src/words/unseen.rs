@@ -59,5 +59,5 @@ pub(crate) fn few_ticks([least_ns, most_ns]: [u64; 2], tick_ns: u64, threads: u3
     });
     let cpu = if least == most { least } else { format!("{least} to {most}") };
     let of_each = if threads > 1 { format!(" in {threads} threads") } else { String::new() };
-    format!("a pass takes {cpu} of CPU time{of_each}, and ticks of {tick} do not tell how that divides")
+    format!("a pass takes {cpu} of CPU time{of_each}, and ticks of {tick} do not show how that divides")
 }

@@ -265,7 +265,7 @@ fn what_a_trace_has_of_the_file_is_called_what_it_is() {
         (advised.reach, advised.coverage) = (reach, coverage);
         squeezed(&first(&run, 100))
     };
-    assert!(with(Reach::Calls, 1.0).contains("543 reads not in order; 2.12 MiB reached"));
+    assert!(with(Reach::Calls, 1.0).contains("543 reads not one after the other; 2.12 MiB reached"));
     let mut one = advised();
     let advised = one.record.advised.as_mut().unwrap();
     (advised.reach, advised.pattern.accesses, advised.pattern.in_order) = (Reach::Calls, 1, 0);

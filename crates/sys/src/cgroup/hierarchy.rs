@@ -12,7 +12,7 @@ use super::{
     Cgroup, Group, Limits, described, errno,
     kernel::{Controller, Kernel},
     name,
-    v2::Delegation,
+    v2::{self, Delegation},
 };
 use crate::{mount, process::read_lossy};
 
@@ -101,6 +101,10 @@ impl Hierarchy {
             let own = group.path.parent().unwrap_or(Path::new("/"));
             rustix::fs::access(own, rustix::fs::Access::WRITE_OK)
                 .map_err(|error| explain_making(error.into(), &group).to_string())?;
+            let of_v2 = group.controllers.iter().filter(|_| group.version == Version::V2);
+            for controller in of_v2 {
+                v2::may_enable(&self.kernel, own, controller.word()).map_err(|error| error.to_string())?;
+            }
         }
         Ok(())
     }

@@ -200,6 +200,14 @@ pub(super) fn turn(group: &Path) -> Option<File> {
 const CONTROL: &str = "cgroup.subtree_control";
 const PROCESSES: &str = "cgroup.procs";
 
+/// Whether a group can have limited ones below it, as far as that is seen while nothing is changed: it has the controller for them
+/// already, or holds no process but this one, which can step aside. The group at the root holds processes beside its groups.
+pub(super) fn may_enable(kernel: &Kernel, group: &Path, controller: &str) -> io::Result<()> {
+    let is_root = !group.join("cgroup.type").exists();
+    let has_it = get(group, CONTROL).is_ok_and(|it| it.split_whitespace().any(|word| word == controller));
+    if is_root || has_it { Ok(()) } else { alone(&get(group, PROCESSES)?, kernel.pid, group) }
+}
+
 /// Whether `pid` is the only process of a group.
 fn alone(processes: &str, pid: u32, group: &Path) -> io::Result<()> {
     let others = processes.lines().filter(|line| line.trim() != pid.to_string()).count();
@@ -229,6 +237,24 @@ mod tests {
         assert!(alone("", 77, Path::new("/own")).is_ok());
         let reason = alone("76\n77\n0\n", 77, Path::new("/own")).unwrap_err().to_string();
         assert!(reason.contains("2 other processes are in /own") && reason.contains("Delegate=yes"), "{reason}");
+    }
+
+    #[test]
+    fn beside_other_processes_no_group_can_be_limited_unless_the_controller_is_there_or_it_is_the_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| fs::write(folder.path().join(file), text).unwrap();
+        let kernel = Kernel { pid: 77, ..Kernel::real(Path::new("/")) };
+        let may = || may_enable(&kernel, folder.path(), "memory").is_ok();
+        write(CONTROL, "io\n");
+        write(PROCESSES, "76\n77\n");
+        assert!(may(), "the root has no type");
+        write("cgroup.type", "domain\n");
+        assert!(!may());
+        write(PROCESSES, "77\n");
+        assert!(may());
+        write(PROCESSES, "76\n77\n");
+        write(CONTROL, "io memory\n");
+        assert!(may());
     }
 
     /// The rule is the kernel's, so this tests it on the kernel, with whatever controller the tree has to give: a child

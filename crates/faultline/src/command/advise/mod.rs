@@ -318,8 +318,8 @@ impl Known {
             let recorded = record(files, Some(args.exact_budget))?;
             if recorded.ended != first.ended {
                 let ended = |of: &TraceFile| {
-                    let notes = of.header.run.iter().flat_map(|it| &it.notes);
-                    notes.filter(|it| it.starts_with("it ended with")).next().cloned()
+                    let mut notes = of.header.run.iter().flat_map(|it| &it.notes);
+                    notes.find(|it| it.starts_with("it ended with")).cloned()
                 };
                 let [before, now] =
                     [&trace, &recorded.trace].map(|it| ended(it).unwrap_or_else(|| "it succeeded".into()));

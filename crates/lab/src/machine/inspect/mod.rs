@@ -4,12 +4,7 @@
 mod places;
 mod process;
 
-use std::{
-    fs::File,
-    io,
-    os::{fd::AsRawFd, unix::fs::MetadataExt},
-    path::Path,
-};
+use std::{fs::File, io, path::Path};
 
 use anyhow::Result;
 use schema::{
@@ -120,13 +115,10 @@ fn page_cache(file: &File, bytes: u64) -> Result<Residency, Untold> {
     }
 }
 
-/// Whether mincore(2) is truthful for this user: the owner, root, and users who may write the file.
+/// Whether mincore(2) is truthful for this user: the owner, users who may write the file, and root, unless of a user namespace in
+/// which the file's owner has no number.
 fn is_told(file: &File) -> bool {
-    let me = rustix::process::geteuid();
-    let by_descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
-    me.is_root()
-        || file.metadata().is_ok_and(|it| it.uid() == me.as_raw())
-        || rustix::fs::access(by_descriptor.as_str(), rustix::fs::Access::WRITE_OK).is_ok()
+    Way::Mincore.shows(file)
 }
 
 /// The resident share of equal stretches, whole pages each.

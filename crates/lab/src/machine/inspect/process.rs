@@ -27,7 +27,7 @@ use sys::{
 };
 
 use super::{
-    Untold, folio_orders, is_told, page_cache, pages_per_fault,
+    Untold, folio_orders, page_cache, pages_per_fault,
     places::{self, Runs},
 };
 
@@ -351,10 +351,7 @@ impl Files<'_> {
         };
         let Some(file) = opened else { return false };
         let present = places::merged(self.held.present(&of).unwrap_or_default());
-        let way = [Way::Cachestat, Way::Mincore].into_iter().find(|it| match it {
-            Way::Cachestat => it.shows(&file),
-            _ => is_told(&file),
-        });
+        let way = [Way::Cachestat, Way::Mincore].into_iter().find(|it| it.shows(&file));
         let page = sys::page_bytes();
         let is_in_memory = |first: u64, last: u64| {
             let is_mapped = present.iter().any(|it| it.start <= first && last < it.end);

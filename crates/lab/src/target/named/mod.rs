@@ -314,7 +314,7 @@ impl Named {
                 go_on()?;
                 let file = entry.open().map_err(Trouble::Failed)?;
                 let unsynced = |error| Trouble::Failed(format!("{}: {error}", entry.path.display()));
-                rustix::fs::fsync(&file).map_err(unsynced)?;
+                sys::cache::write_back(&file).map_err(unsynced)?;
                 if self.drop_all(entry, &file).map_err(Trouble::Failed)? > 0 {
                     still.push(entry);
                 }
