@@ -43,6 +43,18 @@ fn imported(sandbox: &Sandbox) -> (String, String) {
 }
 
 #[test]
+fn a_trace_is_written_over_neither_the_log_nor_the_trace_that_it_is_made_of() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("q", BYTES);
+    let log = sandbox.write("log", log(&file));
+    sandbox.run(&["trace", "import", &log, "-o", &log, "--force"]).refused(2, &["never changed"]);
+    let trace = sandbox.at("q.trace");
+    sandbox.run(&["trace", "import", &log, "-o", &trace]).expect(0);
+    sandbox.run(&["trace", "export", &trace, "-o", &trace, "--force"]).refused(2, &["never changed"]);
+    sandbox.run(&["trace", "show", &trace]).expect(0);
+}
+
+#[test]
 fn a_log_becomes_a_trace_that_is_shown_and_exported_and_imported_again() {
     let sandbox = Sandbox::new();
     let (file, trace) = imported(&sandbox);

@@ -63,7 +63,9 @@ impl Way {
             return false;
         }
         let Ok(metadata) = file.metadata() else { return false };
-        let beyond = metadata.len().next_multiple_of(page_bytes());
+        // Beyond a huge page, too, that holds the end (tmpfs with `huge=always`).
+        const HUGE_BYTES: u64 = 2 << 20;
+        let beyond = metadata.len().next_multiple_of(HUGE_BYTES);
         self.resident_pages(file, 0, 1).is_ok() && self.resident_pages(file, beyond, 1).is_ok_and(|pages| pages == 0)
     }
 

@@ -980,15 +980,15 @@ fn option(found: &Found, it: &Candidate, grade: Grade) -> AdviceOption {
     AdviceOption { to, code: it.code, effort, grade, consume, io_ns: Some(io_ns), io, program, program_at_most, how }
 }
 
-/// The least effort among those that are not proved to gain less than the best; of several the plainest that a rule explains.
+/// The least effort among those that are not proved to gain less than the best by what is worth a change; of several the plainest that a rule explains.
 /// Where a switch shows that replays are off, one that was measured.
 fn best(options: &[(AdviceOption, &Candidate)], is_apart: bool) -> Option<usize> {
     let is_measured = |it: &(AdviceOption, &Candidate)| it.0.grade == Grade::A;
     let only_measured = is_apart && options.iter().any(is_measured);
     let options = || options.iter().enumerate().filter(move |(_, it)| !only_measured || is_measured(it));
     let most = options().map(|(_, it)| it.0.program).max_by(|a, b| a.median.total_cmp(&b.median))?;
-    // What was measured is not held against more than replays are known to, and a replay is no closer than the margin.
-    let within = |it: &(AdviceOption, &Candidate)| 1.0 + if is_measured(it) { check::MOST } else { MARGIN };
+    // What was measured is not held against more than replays are known to, and what gains less than is worth a change more is alike.
+    let within = |it: &(AdviceOption, &Candidate)| if is_measured(it) { 1.0 + check::MOST } else { WORTH };
     let good = options().filter(|(_, it)| it.0.program.ci_high * within(it) >= most.ci_low);
     let key = |(option, it): &(AdviceOption, &Candidate)| {
         (option.effort, option.code == AdviceCode::Unknown, it.arm.options_set())

@@ -51,7 +51,8 @@ fn foreign(run: &Run) -> Option<Warning> {
             // and the journal with them. So what the disk wrote during such a pass cannot be divided into its own bytes and
             // those of others, and own bytes are what was read. A command may write, too.
             own += ours;
-            written += if cell.own.workload.writes() || cell.own.is_of_commands() { 0.0 } else { to_disk };
+            let may_write = cell.own.is_of_commands() && counted("device_write_bytes").is_none_or(|it| it > 0.0);
+            written += if cell.own.workload.writes() || may_write { 0.0 } else { to_disk };
             passes += 1;
         }
     }

@@ -80,6 +80,11 @@ fn what_writers_bring_to_the_disk_is_nobody_elses_and_pages_that_they_dirty_excu
         assert_eq!(shared, Some((120.0 * mib, 0.0, 20.0 * 64.0 * mib)), "{workload}");
         let says = warned(&lab, "other processes used vda").unwrap();
         assert!(!says.contains("written"), "{says}");
+        for sample in &mut lab.record.samples {
+            sample.readings.insert("device_write_bytes".into(), Reading::Value(0.0));
+        }
+        let says = warned(&lab, "other processes used vda").unwrap();
+        assert_eq!(says.contains("written"), workload == schema::Workload::Command, "one that writes nothing: {says}");
     }
 }
 

@@ -245,13 +245,16 @@ pub fn size(
         () => 0.0,
     };
     let wanted = with_rounds(or_asked(ROUNDS_WANTED)).max(claimed).max(of_job);
+    let is_scan_in_memory = condition.workload == Workload::Scan
+        && matches!(condition.state, State::Cached | State::Mapped | State::Locked);
     let round_of = |ops: u64| -> f64 { fitting.iter().map(|trial| trial.pass_ns(ops as f64)).sum() };
     let ops = match (wanted.min(cap as f64) as u64).clamp(least, cap) {
         // Beside the start of a JVM the whole job may take next to nothing. The first folios of a file are smaller than the others, and of
         // seven windows one has them: a mapping of 256 MiB seemed six times as fast as calls, and is three times.
-        ops if (maps_in_memory || condition.workload == Workload::Scan)
+        ops if (maps_in_memory || is_scan_in_memory)
             && job as u64 > ops
-            && round_of(job as u64) <= LITTLE_MORE * round_of(ops) =>
+            && round_of(job as u64) <= LITTLE_MORE * round_of(ops)
+            && rounds.is_none_or(|it| f64::from(it) * round_of(job as u64) <= share_ns) =>
         {
             job as u64
         }
@@ -713,6 +716,16 @@ mod tests {
         };
         assert_eq!(ops(4e8, 1e9), scan.blocks_in_range());
         assert!(ops(1e6, 1e9) < scan.blocks_in_range(), "no more than a part of it fits");
+        let asked = |share_ns: f64| {
+            let trials = [started(0, 430_000.0, 4e8), started(1, 120_000.0, 4e8)];
+            let room = Room { share: all(share_ns), rounds: Some(8), whole: false };
+            super::size(&scan, &trials, room, &[0], WINDOW, None).ops
+        };
+        assert_eq!(asked(8e9), scan.blocks_in_range());
+        assert!(asked(7e9) < scan.blocks_in_range(), "rounds that were asked for are all there is");
+        let cold = Condition { state: State::Cold, ..scan.clone() };
+        let trials = [started(0, 430_000.0, 4e8), started(1, 120_000.0, 4e8)];
+        assert!(size(&cold, &trials, 1e9, &[0], WINDOW, None).ops < cold.blocks_in_range());
     }
 
     #[test]

@@ -423,10 +423,10 @@ pub(crate) fn gain(
             let all = Estimate { ci_low: most.ci_low.min(least.ci_low), ..least };
             let from = number::duration_glued(most.median);
             match all.ci_high > FAR * least.median {
-                // What such a program may wait for memory is more than its replays differ by.
+                // What such a program may wait for memory is more than its replays differ by, or there are few rounds.
                 true => {
                     let [low, high] = [all.ci_low, all.ci_high].map(number::duration_glued);
-                    format!("{low} to {high} by how much it looks at, and how")
+                    format!("{low} to {high}")
                 }
                 false => format!("{from} to {} by how much it looks at", number::duration_interval(&all)),
             }
