@@ -118,6 +118,12 @@ fn a_file_is_measured_as_it_was_found_before_anything_evicts_it() {
         return;
     }
     let fill_of = |cell: usize| record.conditions[record.cells[cell].condition].fill();
+    let is_lost =
+        |it: &schema::record::Cell| record.conditions[it.condition].fill() == Some(Fill::Found) && it.skipped.is_some();
+    if let Some(lost) = record.cells.iter().find(|it| is_lost(it)) {
+        // A reclaim scheme, or a busy machine, may have taken a page of it before the run began.
+        return println!("skipped: {:?}", lost.skipped);
+    }
     let first_other = record.samples.iter().position(|it| fill_of(it.cell) != Some(Fill::Found)).unwrap();
     let (found, others) = record.samples.split_at(first_other);
     assert!(found.iter().all(|it| matches!(it.outcome, Outcome::Ok { .. })) && found.len() == 3, "{found:?}");

@@ -196,7 +196,8 @@ fn the_file_without_advice_comes_first_with_what_came_in_and_ctrl_c_shows_what_w
     }
     running.signal(libc::SIGINT);
     let view = process(&running.end().expect(130));
-    assert_eq!(view.watched.unwrap().ended, Some(WatchEnd::Interrupted));
+    let watched = view.watched.clone().unwrap();
+    assert_eq!(watched.ended, Some(WatchEnd::Interrupted));
     let of = |path: &str| -> (usize, &MappedFile) {
         view.files.iter().enumerate().find(|(_, it)| it.name == path).unwrap_or_else(|| panic!("{path} is missing"))
     };
@@ -221,9 +222,14 @@ fn the_file_without_advice_comes_first_with_what_came_in_and_ctrl_c_shows_what_w
     };
     println!("{more} and {more_random} bytes came in that were not mapped");
     match &without.read_ahead_bytes {
+        // This process is that of all tests, and what their children have read is counted with it when they end.
+        _ if watched.children_ended => println!("skipped: children of other tests ended meanwhile"),
         // Of a window of this size a part lies beyond what is mapped around a fault.
         schema::Reading::Value(window) if *window >= 128 << 10 && !is_in_memory(&paths[0]) => {
-            assert!(matches!(without.cost, Some(AdviceCost::Counted { unmapped_bytes }) if unmapped_bytes == *more));
+            assert!(
+                matches!(without.cost, Some(AdviceCost::Counted { unmapped_bytes }) if unmapped_bytes == *more),
+                "{without:?}"
+            );
             assert!(more > more_random, "{without:?} {random:?}");
         }
         other => println!("skipped: read-ahead is {other:?}"),
