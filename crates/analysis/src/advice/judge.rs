@@ -980,8 +980,8 @@ fn option(found: &Found, it: &Candidate, grade: Grade) -> AdviceOption {
     AdviceOption { to, code: it.code, effort, grade, consume, io_ns: Some(io_ns), io, program, program_at_most, how }
 }
 
-/// The least effort among those that are not proved to gain less than the best by what is worth a change; of several the plainest that a rule explains.
-/// Where a switch shows that replays are off, one that was measured.
+/// The least effort among those that are not proved to gain less than the best by what is worth a change; of several the plainest
+/// that a rule explains. Where a switch shows that replays are off, one that was measured.
 fn best(options: &[(AdviceOption, &Candidate)], is_apart: bool) -> Option<usize> {
     let is_measured = |it: &(AdviceOption, &Candidate)| it.0.grade == Grade::A;
     let only_measured = is_apart && options.iter().any(is_measured);

@@ -289,14 +289,12 @@ impl<'r, 'a> Found<'r, 'a> {
 
     /// The one that takes longest.
     fn largest(&self) -> &View<'r, 'a> {
-        let ns = |it: &View| it.times.middle().map_or(0.0, |it| it.median);
-        self.views.iter().max_by(|a, b| ns(a).total_cmp(&ns(b))).unwrap_or(self.view())
+        self.views.iter().max_by(|a, b| a.ns().total_cmp(&b.ns())).unwrap_or(self.view())
     }
 
     /// What a replay takes longer that looks at all bytes than the one that looks at the least.
     fn look_ns(&self) -> f64 {
-        let ns = |it: &View| it.times.middle().map_or(0.0, |it| it.median);
-        ns(self.largest()) - ns(self.least())
+        self.largest().ns() - self.least().ns()
     }
 
     /// Threads that reach the file, the most at one time; where that was not seen, as many as ever did. Which threads touch a
@@ -353,6 +351,11 @@ impl<'r, 'a> Program<'r, 'a> {
 }
 
 impl<'r, 'a> View<'r, 'a> {
+    /// What the replay of what was recorded takes; 0 without a pass.
+    fn ns(&self) -> f64 {
+        self.times.middle().map_or(0.0, |it| it.median)
+    }
+
     fn of(run: &'r Run<'a>, condition: usize, consume: Consume) -> Option<View<'r, 'a>> {
         let recorded = run.baseline(condition)?;
         let all = || run.of_condition(condition);

@@ -402,13 +402,15 @@ pub fn whole_folios(condition: &Condition, ops: u64) -> u64 {
         && condition.workload.is_ascending()
         && condition.durability != Durability::SyncEach
         && ops < condition.blocks_in_range();
-    let end = range.offset.saturating_add(ops.saturating_mul(block));
-    let bytes = end.next_multiple_of(STEP) - range.offset;
+    if !is_part {
+        return ops;
+    }
+    let bytes = (range.offset + ops * block).next_multiple_of(STEP) - range.offset;
     // No less than was asked for, and no more than there is.
-    match bytes.is_multiple_of(block) {
-        true if is_part && bytes <= range.bytes => bytes / block,
-        _ if is_part && bytes > range.bytes => condition.blocks_in_range(),
-        _ => ops,
+    match bytes <= range.bytes {
+        true if bytes.is_multiple_of(block) => bytes / block,
+        true => ops,
+        false => condition.blocks_in_range(),
     }
 }
 

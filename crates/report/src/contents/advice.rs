@@ -115,7 +115,7 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
                 format!(
                     "{}: {}{effort}{grade}{}",
                     short(to),
-                    words::gain(of, of.grade, of.io_ns, io, [Some(program), of.program_at_most.as_ref()]),
+                    words::gain(of, of.grade, of.io_ns, io, program, of.program_at_most.as_ref()),
                     looks(of, of.consume)
                 ),
                 Paint::Good,
@@ -150,7 +150,7 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
 }
 
 fn option(of: &Advice, it: &AdviceOption) -> String {
-    let gain = words::gain(of, Some(it.grade), it.io_ns, &it.io, [Some(&it.program), it.program_at_most.as_ref()]);
+    let gain = words::gain(of, Some(it.grade), it.io_ns, &it.io, &it.program, it.program_at_most.as_ref());
     let (grade, looks) = (words::grade(it.grade), looks(of, Some(it.consume)));
     format!("{}: {gain}, effort{GLUE}{:?}, grade{GLUE}{grade}{looks}", short(&it.to), it.effort)
 }

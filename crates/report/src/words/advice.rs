@@ -407,7 +407,8 @@ pub(crate) fn gain(
     grade: Option<Grade>,
     io_ns: Option<Estimate>,
     io: &Estimate,
-    [program, most]: [Option<&Estimate>; 2],
+    program: &Estimate,
+    most: Option<&Estimate>,
 ) -> String {
     let after = |now: Option<Estimate>, ratio: &Estimate| {
         let now = now?.median;
@@ -432,9 +433,8 @@ pub(crate) fn gain(
             }
         }
     };
-    let of_program = program
-        .and_then(|it| after(of.program_ns, it))
-        .map(|(now, after)| format!("program {now} -> {}", of_program(after)));
+    let of_program =
+        after(of.program_ns, program).map(|(now, after)| format!("program {now} -> {}", of_program(after)));
     [of_io, of_program].into_iter().flatten().collect::<Vec<String>>().join(", ")
 }
 

@@ -109,7 +109,7 @@ impl Delegation {
     }
 
     pub(super) fn enable_word(&mut self, kernel: &Kernel, group: &Path, controller: &'static str) -> io::Result<()> {
-        if get(group, CONTROL)?.split_whitespace().any(|word| word == controller) {
+        if hands_down(group, controller)? {
             return Ok(());
         }
         let done = self.done.get_or_insert_with(|| Done {
@@ -200,12 +200,20 @@ pub(super) fn turn(group: &Path) -> Option<File> {
 const CONTROL: &str = "cgroup.subtree_control";
 const PROCESSES: &str = "cgroup.procs";
 
+/// Whether the groups below one have a controller.
+fn hands_down(group: &Path, controller: &str) -> io::Result<bool> {
+    Ok(get(group, CONTROL)?.split_whitespace().any(|word| word == controller))
+}
+
 /// Whether a group can have limited ones below it, as far as that is seen while nothing is changed: it has the controller for them
 /// already, or holds no process but this one, which can step aside. The group at the root holds processes beside its groups.
 pub(super) fn may_enable(kernel: &Kernel, group: &Path, controller: &str) -> io::Result<()> {
     let is_root = !group.join("cgroup.type").exists();
-    let has_it = get(group, CONTROL).is_ok_and(|it| it.split_whitespace().any(|word| word == controller));
-    if is_root || has_it { Ok(()) } else { alone(&get(group, PROCESSES)?, kernel.pid, group) }
+    if is_root || hands_down(group, controller).unwrap_or(false) {
+        Ok(())
+    } else {
+        alone(&get(group, PROCESSES)?, kernel.pid, group)
+    }
 }
 
 /// Whether `pid` is the only process of a group.
