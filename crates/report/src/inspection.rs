@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use schema::{
     Bytes, Reading,
     inspection::{
-        FaultView, FileView, Inspection, MappedFile, MappingAdvice, MappingView, ProcessView, Residency, Unlooked,
+        FAULT_AROUND_BYTES, FaultView, FileView, Inspection, MappedFile, MappingAdvice, MappingView, ProcessView,
+        Residency, Unlooked,
     },
     record::FolioOrder,
     unit_cost::FaultCost,
@@ -63,9 +64,6 @@ fn say_unlooked(value: &mut Value) {
 
 const LABEL: usize = 10;
 
-/// A fault maps so many bytes of small folios (fault_around_bytes, unless it was changed); more only of larger ones.
-const FAULT_AROUND: u64 = 64 << 10;
-
 fn file(page: &mut Page, view: &FileView) {
     page.item(
         0,
@@ -94,7 +92,7 @@ fn file(page: &mut Page, view: &FileView) {
     if let (Reading::Unavailable { .. }, Reading::Value(pages)) = (&view.folio_orders, &view.pages_per_fault) {
         let bytes = (view.page_bytes as f64 * *pages) as u64;
         let folios =
-            if bytes <= FAULT_AROUND { "64 KiB or less".into() } else { format!("{} on average", Bytes(bytes)) };
+            if bytes <= FAULT_AROUND_BYTES { "64 KiB or less".into() } else { format!("{} on average", Bytes(bytes)) };
         let text = format!("a fault maps {}: folios of {folios}", pages_of(*pages));
         page.item(0, LABEL, "", Paint::Heading, &text);
     }
@@ -208,8 +206,7 @@ fn mark(share: f64) -> char {
     }
 }
 
-/// Of a process with very many mappings, so many rows of files and of mappings are shown.
-const FILES: usize = 20;
+/// Of a process with very many mappings, so many rows of them are shown.
 const MAPPINGS: usize = 60;
 
 fn process(page: &mut Page, view: &ProcessView) {
@@ -257,12 +254,12 @@ fn process(page: &mut Page, view: &ProcessView) {
         page.blank();
         let shown: Vec<&MappedFile> = view.files.iter().filter(|it| words::is_listed(it)).collect();
         if !shown.is_empty() {
-            cut(page, files_table(view, &shown), FILES);
+            cut(page, files_table(view, &shown), words::FILES_SHOWN);
         }
         if let Some(others) = words::not_listed(&view.files) {
             page.paragraph(0, Paint::Quiet, &others);
         }
-        for (columns, why) in absent(&shown[..shown.len().min(FILES)]) {
+        for (columns, why) in absent(&shown[..shown.len().min(words::FILES_SHOWN)]) {
             page.paragraph(0, Paint::Quiet, &format!("– in {}: {why}", columns.join(", ")));
         }
     }
@@ -693,12 +690,12 @@ mod tests {
         expect![[r#"
             Process     7 (job)
             First       /data/none is mapped without advice (40 MiB): while it was watched 20 MiB more of it
-                        came to be in the page cache and the process mapped 1 MiB, so at least 19 MiB came in
-                        that it has not mapped. What brought them in was not traced
+                        came to be in the page cache and 1 MiB more of it in the page table of the process, so
+                        19 MiB of what came in is not mapped; it never was. What brought them in was not traced
             Places      what the process mapped of it meanwhile lies apart, 2 MiB in 1,234 places, as random
                         accesses leave it: try MADV_RANDOM. Their order was not seen, nor which code maps it
             Cost        a miss takes the device 4.10 ms with 8 MiB of read-ahead and 100 µs without, by the unit
-                        costs of run a1; the device is assumed to be the sda of that run; what came in and was
+                        costs of run a1; the device is assumed to be the sda of that run; what came in and is
                         not mapped takes it about 9.50 ms if it was read
             Watched     5 s: 40 major faults, 1 minor fault; 20 MiB from the device, 512 KiB for each major
                         fault
@@ -849,11 +846,32 @@ mod tests {
     }
 
     #[test]
+    fn what_enough_faults_may_have_mapped_and_lost_again_is_not_said_never_to_have_been_mapped() {
+        let of = |minor_faults, mapped_more_bytes| {
+            let meanwhile = FileMeanwhile {
+                cached_more_bytes: Reading::Value(20 << 20),
+                mapped_more_bytes: Reading::Value(mapped_more_bytes),
+                unmapped_more_bytes: Reading::Value(19 << 20),
+                new_places: None,
+            };
+            let file = MappedFile { meanwhile: Some(meanwhile), ..mapped("/data/none", None) };
+            let view =
+                ProcessView { watched: Some(Watched { minor_faults, major_faults: 0, ..watched() }), ..seen_process() };
+            words::may_have_been_mapped(&view, &file, 19 << 20)
+        };
+        // 64 KiB each.
+        assert_eq!(
+            [of(19 * 16 - 1, 0), of(19 * 16, 0), of(19 * 16, 1 << 20), of(20 * 16, 1 << 20)],
+            [false, true, false, true]
+        );
+    }
+
+    #[test]
     fn very_many_files_and_mappings_are_cut_and_say_so() {
         let file = |at| mapped(&format!("/data/{at}"), Some(AdviceCost::NotCached { bytes: 1 }));
         let files: Vec<MappedFile> = (0..1_025).map(file).collect();
         let text = of_process(ProcessView { files, ..seen_process() });
-        assert!(text.contains("1,024 more files") && text.contains("… and 1,005 more; --json has all"), "{text}");
+        assert!(text.contains("19 more files") && text.contains("… and 1,005 more; --json has all"), "{text}");
         assert!(text.lines().count() < 60, "{text}");
     }
 

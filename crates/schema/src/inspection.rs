@@ -230,6 +230,16 @@ pub struct MappedFile {
     pub miss: Option<Reading<MissCost>>,
 }
 
+/// A fault maps so much around its place of files whose folios are small, as far as it is in the page cache (`fault_around_bytes` of
+/// mm/memory.c, unless it was changed).
+pub const FAULT_AROUND_BYTES: u64 = 64 << 10;
+
+/// So many pages at most, of folios of which one fault was seen to map so many.
+pub fn fault_pages(page_bytes: u64, pages_per_fault: Option<f64>) -> u64 {
+    let around = (FAULT_AROUND_BYTES / page_bytes.max(1)).max(1);
+    pages_per_fault.map_or(around, |it| around.max(it.ceil() as u64))
+}
+
 /// Pages of a file in the page table of a process, as runs of pages that follow each other. The order in which they came is
 /// not seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -288,7 +298,7 @@ pub struct FileMeanwhile {
     pub cached_more_bytes: Reading<i64, Unlooked>,
     /// How many more the process has mapped.
     pub mapped_more_bytes: Reading<i64, Unlooked>,
-    /// How many more are in the page cache and not mapped by the process, at least.
+    /// How many more are in the page cache and not mapped by the process. Whether they were mapped in between is not known.
     pub unmapped_more_bytes: Reading<u64, Unlooked>,
     /// The places of pages that were not mapped before; asked of what `places` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -299,7 +309,7 @@ pub struct FileMeanwhile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdviceCost {
-    /// While it was watched, so many bytes came into the page cache that the process has not mapped.
+    /// While it was watched, so many bytes came into the page cache that the process does not have mapped.
     Counted { unmapped_bytes: u64 },
     /// It was watched, and no more came in than the process mapped.
     CountedNothing,
@@ -338,6 +348,8 @@ pub enum Unlooked {
     NoPlaceCached,
     /// It was mapped while the process was watched.
     MappedMeanwhile,
+    /// A mapping of it had other advice before, and was not looked at.
+    AdvisedMeanwhile,
     /// A mapping of it went meanwhile, and with it what was mapped by that.
     UnmappedMeanwhile,
     /// The page cache was asked after the process was watched, and gave no answer before.

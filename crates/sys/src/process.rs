@@ -245,6 +245,11 @@ pub(crate) fn parse_mappings(text: &str) -> Vec<ProcessMapping> {
                     last.file_huge_bytes = bytes;
                     last.huge_bytes = last.huge_bytes.saturating_add(bytes);
                 }
+                // Of hugetlbfs, or given out by it: not in Rss (proc_pid_smaps(5)).
+                "Shared_Hugetlb" | "Private_Hugetlb" => {
+                    last.resident_bytes = last.resident_bytes.saturating_add(bytes);
+                    last.huge_bytes = last.huge_bytes.saturating_add(bytes);
+                }
                 "Swap" => last.swapped_bytes = bytes,
                 _ => {}
             }
@@ -722,6 +727,22 @@ VmFlags: rd wr mr mw me lo rr
             }
         );
         assert_eq!((mappings[1].name.as_str(), mappings[2].name.as_str()), ("[stack]", ""));
+    }
+
+    #[test]
+    fn pages_of_hugetlb_are_resident_although_the_kernel_counts_them_apart() {
+        let smaps = "\
+7f00c0000000-7f00c1000000 rw-s 00000000 00:0f 4711                       /anon_hugepage (deleted)
+Size:              16384 kB
+Rss:                   0 kB
+FilePmdMapped:         0 kB
+Shared_Hugetlb:     8192 kB
+Private_Hugetlb:    2048 kB
+VmFlags: rd wr sh mr lo ht
+";
+        let it = parse_mappings(smaps).remove(0);
+        let seen = [it.resident_bytes, it.huge_bytes, it.locked_bytes, it.file_huge_bytes];
+        assert_eq!(seen.map(|it| it >> 20), [10, 10, 10, 0]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use schema::{
     Bytes, Reading,
     inspection::{
         AdviceCost, FileMeanwhile, MappedFile, MappingAdvice, MissCost, PlacePattern, ProcessView, Shape, Unlooked,
-        WatchEnd, Watched, WithoutMemory,
+        WatchEnd, Watched, WithoutMemory, fault_pages,
     },
     unit_cost::ForecastRemark,
 };
@@ -14,6 +14,9 @@ use super::{
     numbers::{count, list, size, thousands},
 };
 use crate::{layout::number, shell::short};
+
+/// So many rows of files are shown of a process.
+pub(crate) const FILES_SHOWN: usize = 20;
 
 pub(crate) fn unlooked(why: &Unlooked) -> String {
     match why {
@@ -45,6 +48,7 @@ pub(crate) fn unlooked(why: &Unlooked) -> String {
         Unlooked::NoFolios { error } => format!("folio sizes need root and /proc/kpageflags: {error}"),
         Unlooked::NoPlaceCached => "none of the places that were looked at is in the page cache".into(),
         Unlooked::MappedMeanwhile => "it was mapped while the process was watched".into(),
+        Unlooked::AdvisedMeanwhile => "its advice changed while the process was watched".into(),
         Unlooked::UnmappedMeanwhile => "a mapping of it went while the process was watched".into(),
         Unlooked::NotAskedBefore => "the page cache gave no answer when the watch began".into(),
         Unlooked::Refused { error } => error.clone(),
@@ -83,9 +87,14 @@ pub(crate) fn first(view: &ProcessView) -> String {
     let says = match cost {
         AdviceCost::Counted { unmapped_bytes } => {
             let [came, more] = moved(file.meanwhile.as_ref());
+            let ever = match may_have_been_mapped(view, file, *unmapped_bytes) {
+                true => "it may have been in between (MADV_DONTNEED, munmap)",
+                false => "it never was",
+            };
             format!(
                 "{} is mapped without advice ({mapped}): while it was watched {came} more of it came to be in the page cache and \
-                 the process mapped {more}, so at least {} came in that it has not mapped. What brought them in was not traced",
+                 {more} more of it in the page table of the process, so {} of what came in is not mapped; {ever}. What brought \
+                 them in was not traced",
                 file.name,
                 Bytes(*unmapped_bytes)
             )
@@ -123,11 +132,23 @@ pub(crate) fn first(view: &ProcessView) -> String {
             view.pid, file.name
         ),
     };
-    match asked.iter().skip(1).filter(|(_, cost)| *cost != AdviceCost::AdviceUnknown).count() {
+    // Only rows that are shown are below.
+    let below = view.files.iter().filter(|it| is_listed(it)).take(FILES_SHOWN).filter(|it| it.cost.is_some());
+    match below.skip(1).filter(|it| it.cost != Some(AdviceCost::AdviceUnknown)).count() {
         0 => says,
         1 => format!("{says}. Another file without advice follows below"),
         others => format!("{says}. {} more files without advice follow below", thousands(others as u64)),
     }
+}
+
+/// Whether the process may have had so much of a file mapped that it has not at the end: the faults that were counted, beside those for
+/// what it has more at the end, suffice for that. A page table says nothing of what was unmapped or given up (MADV_DONTNEED) before.
+pub(crate) fn may_have_been_mapped(view: &ProcessView, file: &MappedFile, bytes: u64) -> bool {
+    let faults = view.watched.as_ref().map_or(0, |it| it.minor_faults.saturating_add(it.major_faults));
+    let pages = faults.saturating_mul(fault_pages(view.page_bytes, file.pages_per_fault.value().copied()));
+    let more = file.meanwhile.as_ref().and_then(|it| it.mapped_more_bytes.value()).copied().unwrap_or(0);
+    let there = u64::try_from(more).unwrap_or(0);
+    pages.saturating_mul(view.page_bytes).saturating_sub(there) >= bytes
 }
 
 /// Whether it is a row: files of code, and small ones without advice, would be many without an answer.
@@ -203,7 +224,7 @@ pub(crate) fn cost(view: &ProcessView) -> Option<Result<String, String>> {
         Some(AdviceCost::Counted { unmapped_bytes }) => {
             let ns = unmapped_bytes as f64 / (*window_bytes).max(1) as f64 * (window_ns - page_ns).max(0.0);
             // Pages that were written came from no device.
-            format!("; what came in and was not mapped takes it about {} if it was read", number::duration_glued(ns))
+            format!("; what came in and is not mapped takes it about {} if it was read", number::duration_glued(ns))
         }
         _ => String::new(),
     };

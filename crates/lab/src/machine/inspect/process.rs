@@ -15,7 +15,7 @@ use schema::{
     Reading,
     inspection::{
         FileMeanwhile, MappedFile, MappedRuntime, MappingAdvice, MappingView, Places, ProcessView, Residency,
-        ThreadFaults, Unlooked, WatchEnd, Watched, WatchedReads, WithoutMemory,
+        ThreadFaults, Unlooked, WatchEnd, Watched, WatchedReads, WithoutMemory, fault_pages,
     },
 };
 use sys::{
@@ -44,8 +44,6 @@ fn looked_at() -> usize {
 const FOLIO_PAGES: u64 = 1 << 18;
 /// Of so many pages of all files together the page table is looked at, each by a number of eight bytes.
 const TABLE_PAGES: u64 = 1 << 22;
-/// Of files whose folios are small, a fault maps so much around its place (`fault_around_bytes`, unless it was changed).
-const FAULT_AROUND: u64 = 64 << 10;
 /// How long nothing is asked while a process is watched; Ctrl-C waits no longer.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -129,8 +127,9 @@ pub fn process(
     Ok(view)
 }
 
-fn addresses(of: &[ProcessMapping]) -> BTreeSet<(&str, Key)> {
-    of.iter().map(|it| (it.addresses.as_str(), key(it))).collect()
+/// A window that is mapped anew mostly comes to the same addresses.
+fn addresses(of: &[ProcessMapping]) -> BTreeSet<(&str, u64, Key)> {
+    of.iter().map(|it| (it.addresses.as_str(), it.offset, key(it))).collect()
 }
 
 /// Device and inode: what a file has one of, whatever it is called.
@@ -444,8 +443,7 @@ impl Files<'_> {
         let file_bytes = opened.as_ref().map_or(u64::MAX, |it| it.1);
         let pages_per_fault = known(fault(&opened, &residency));
         // What is resident now may lie in smaller folios than what was mapped.
-        let least = (FAULT_AROUND / sys::page_bytes()).max(1);
-        let fault_pages = pages_per_fault.value().map_or(least, |it| least.max(it.ceil() as u64));
+        let fault_pages = fault_pages(sys::page_bytes(), pages_per_fault.value().copied());
         MappedFile {
             name: name.into(),
             device: format!("{}:{}", key.0[0], key.0[1]),
@@ -465,7 +463,7 @@ impl Files<'_> {
             places: touched
                 .map(|it| known(it.as_ref().map(|it| places::all(it, fault_pages)).map_err(Unlooked::clone))),
             meanwhile: meanwhile.map(|it| FileMeanwhile {
-                new_places: touched.map(|now| it.new_places(key, now, fault_pages)),
+                new_places: touched.map(|now| it.new_places(key, mappings, now, fault_pages)),
                 ..it.of_file(key, mappings, &residency)
             }),
             residency,
@@ -511,14 +509,28 @@ fn residency_of(of: &Reading<Residency, Unlooked>) -> Result<&Residency, Unlooke
     }
 }
 
-/// Ranges of addresses, those that touch as one.
-fn united(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+/// Addresses of a mapping. `to_offset`: what is added to one of them for the offset in the file, modulo 2^64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct MappedRange {
+    to_offset: u64,
+    start: u64,
+    end: u64,
+}
+
+fn mapped_range(of: &ProcessMapping) -> Option<MappedRange> {
+    let (start, end) = of.addresses.split_once('-')?;
+    let [start, end] = [start, end].map(|it| u64::from_str_radix(it, 16).ok());
+    Some(MappedRange { to_offset: of.offset.wrapping_sub(start?), start: start?, end: end? })
+}
+
+/// Those that continue one another as one.
+fn united(mut ranges: Vec<MappedRange>) -> Vec<MappedRange> {
     ranges.sort_unstable();
-    let mut all: Vec<(u64, u64)> = Vec::new();
-    for (start, end) in ranges {
+    let mut all: Vec<MappedRange> = Vec::new();
+    for it in ranges {
         match all.last_mut() {
-            Some(last) if start <= last.1 => last.1 = last.1.max(end),
-            _ => all.push((start, end)),
+            Some(last) if last.to_offset == it.to_offset && it.start <= last.end => last.end = last.end.max(it.end),
+            _ => all.push(it),
         }
     }
     all
@@ -548,14 +560,13 @@ impl Meanwhile<'_> {
             false => Reading::unavailable(Unlooked::UnmappedMeanwhile),
         };
         // What a mapping that is gone, or a part of one, had mapped is counted nowhere any more.
-        let ends = |it: &ProcessMapping| {
-            let (start, end) = it.addresses.split_once('-')?;
-            Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
-        };
         // Neighbours are one mapping again, or parts of one that an advice for a part has split.
-        let now_at = united(now.iter().filter_map(|it| ends(it)).collect());
-        let is_there = |(start, end): (u64, u64)| now_at.iter().any(|it| it.0 <= start && end <= it.1);
-        let any_gone = before.iter().any(|it| !ends(it).is_some_and(is_there));
+        let now_at = united(now.iter().filter_map(|it| mapped_range(it)).collect());
+        let holds = |it: &MappedRange, of: MappedRange| {
+            it.to_offset == of.to_offset && it.start <= of.start && of.end <= it.end
+        };
+        let is_there = |of: MappedRange| now_at.iter().any(|it| holds(it, of));
+        let any_gone = before.iter().any(|it| !mapped_range(it).is_some_and(is_there));
         let unmapped_more_bytes = match (&cached_more_bytes, &mapped_more_bytes) {
             _ if any_gone => Reading::unavailable(Unlooked::UnmappedMeanwhile),
             (Reading::Unavailable { unavailable }, _) | (_, Reading::Unavailable { unavailable }) => {
@@ -569,9 +580,24 @@ impl Meanwhile<'_> {
     }
 
     /// Where the process has pages now that it did not have before.
-    fn new_places(&self, key: &Key, now: &Result<Runs, Unlooked>, fault_pages: u64) -> Reading<Places, Unlooked> {
+    fn new_places(
+        &self,
+        key: &Key,
+        mappings: &[&ProcessMapping],
+        now: &Result<Runs, Unlooked>,
+        fault_pages: u64,
+    ) -> Reading<Places, Unlooked> {
+        // Only mappings without advice were looked at.
+        let ranges = |of: &[&ProcessMapping], unadvised: bool| -> Vec<MappedRange> {
+            of.iter().filter(|it| is_unadvised(it) == unadvised).filter_map(|it| mapped_range(it)).collect()
+        };
+        let advised = self.before.get(key).map_or_else(Vec::new, |it| ranges(it, false));
+        let was_advised = |now: &MappedRange| advised.iter().any(|it| it.start < now.end && now.start < it.end);
         let before = match self.touched.get(key) {
             _ if !self.after => return Reading::unavailable(Unlooked::UnmappedMeanwhile),
+            _ if ranges(mappings, true).iter().any(was_advised) => {
+                return Reading::unavailable(Unlooked::AdvisedMeanwhile);
+            }
             Some(Ok(before)) => before,
             Some(Err(why)) => return Reading::unavailable(why.clone()),
             None => return Reading::unavailable(Unlooked::MappedMeanwhile),
@@ -685,8 +711,12 @@ mod tests {
 
     #[test]
     fn a_mapping_that_was_split_or_joined_with_its_neighbour_covers_what_it_did() {
-        assert_eq!(united(vec![(20, 30), (10, 20)]), [(10, 30)]);
-        assert_eq!(united(vec![(10, 20), (21, 30), (12, 15)]), [(10, 20), (21, 30)]);
+        let at = |(start, end)| MappedRange { to_offset: 7, start, end };
+        let of = |of: &[(u64, u64)]| united(of.iter().copied().map(at).collect());
+        assert_eq!(of(&[(20, 30), (10, 20)]), [at((10, 30))]);
+        assert_eq!(of(&[(10, 20), (21, 30), (12, 15)]), [at((10, 20)), at((21, 30))]);
+        let other = MappedRange { to_offset: 8, ..at((20, 30)) };
+        assert_eq!(united(vec![other, at((10, 20))]), [at((10, 20)), other]);
     }
 
     static NEVER: AtomicBool = AtomicBool::new(false);
@@ -847,6 +877,29 @@ mod tests {
         let gone = Reading::unavailable(Unlooked::UnmappedMeanwhile);
         assert_eq!(unmapped(&one, Some(&[mapping("2-9", page)]), 11), gone);
         assert_eq!(unmapped(&one, None, 11), gone);
+        // The next window of the file, at the same addresses.
+        let next = ProcessMapping { offset: 8 * page, ..mapping("1-9", page) };
+        assert_eq!(unmapped(&one, Some(&[next]), 11), gone);
+    }
+
+    #[test]
+    fn pages_that_were_mapped_while_their_mapping_had_advice_are_not_new() {
+        let mapping = |addresses: &str, flags: &[&str]| ProcessMapping {
+            addresses: addresses.into(),
+            flags: Some(flags.iter().map(|it| (*it).to_string()).collect()),
+            inode: 7,
+            name: "/data/file".into(),
+            ..ProcessMapping::default()
+        };
+        let before = [mapping("1000-9000", &["rr"]), mapping("9000-a000", &[])];
+        let key: Key = ([0, 0], 7);
+        let touched: Touched = [(key, Ok(Runs::new()))].into();
+        let meanwhile = Meanwhile { cached: BTreeMap::new(), touched: &touched, before: by_file(&before), after: true };
+        let new = |now: &ProcessMapping| meanwhile.new_places(&key, &[now], &Ok(Runs::new()), 16);
+        assert!(new(&before[1]).value().is_some());
+        let why = Some(&Unlooked::AdvisedMeanwhile);
+        assert_eq!(new(&mapping("1000-a000", &[])).why(), why);
+        assert_eq!(new(&mapping("1000-2000", &[])).why(), why);
     }
 
     #[test]
