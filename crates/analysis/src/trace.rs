@@ -110,6 +110,7 @@ impl Counting {
             digest: digest.to_string(),
             recorder: header.recorder.clone(),
             coverage: header.coverage,
+            of_any_file: header.of_any_file,
             not_seen: header.not_seen.clone(),
             run: header.run.clone(),
             files: files.collect(),

@@ -88,10 +88,7 @@ pub struct RunResult {
 /// # Errors
 /// A trace does not fit the file, or it was stopped before there was anything to keep.
 pub fn measure(experiment: &Experiment, subject: &Subject, how: &RunSettings) -> Result<RunResult> {
-    // Of several files, each was compared with its own accesses.
-    if subject.target.named.is_none() {
-        replay::fits(experiment, &subject.target.path, subject.target.bytes)?;
-    }
+    replay::fits(experiment, &subject.target.path, subject.target.bytes)?;
     let noted = Noted::default();
     let settings = Settings {
         seed: how.seed,

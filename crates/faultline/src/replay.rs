@@ -66,7 +66,8 @@ pub fn instead(comparisons: &mut Vec<Compare>, trace: &Path) {
 /// program does.
 fn gaps(trace: &TraceFile, is_meant: impl Fn(usize, &TracedFile) -> bool) -> Vec<String> {
     let meant = trace.touches().enumerate().filter(|(place, (file, _))| is_meant(*place, file)).map(|(_, it)| it);
-    report::trace_gaps(trace.header.coverage, &trace.header.not_seen, meant)
+    let coverage = trace.coverage_of(|place| is_meant(place, &trace.header.files[place]));
+    report::trace_gaps(coverage, &trace.header.not_seen, meant)
 }
 
 fn gaps_of(trace: &TraceFile, traced: &Traced) -> Vec<String> {
@@ -282,7 +283,9 @@ pub fn reopen(
 /// # Errors
 /// It is smaller.
 pub fn fits(experiment: &Experiment, file: &str, file_bytes: u64) -> Result<(), UsageError> {
-    let largest = experiment.comparisons.iter().filter_map(Compare::traced).max_by_key(|it| it.end_bytes);
+    // Of several files, each was compared with its own accesses.
+    let of_one = experiment.comparisons.iter().filter_map(Compare::traced).filter(|it| !it.is_of_several());
+    let largest = of_one.max_by_key(|it| it.end_bytes);
     match largest.filter(|it| it.end_bytes > file_bytes) {
         Some(traced) => Err(UsageError(format!(
             "the trace {} reads up to byte {}, and {file} has {}: it was recorded of a larger file; name that one, or a \

@@ -22,7 +22,7 @@ pub fn trace(summary: &Summary, is_meant: impl Fn(&TracedFile) -> bool) -> Strin
     let files = summary.files.len();
     let mut text = String::new();
     let meant = summary.files.iter().filter(|it| is_meant(&it.file)).map(|it| (&it.file, it.touched));
-    for gap in trace_gaps(summary.coverage, &summary.not_seen, meant) {
+    for gap in trace_gaps(summary.coverage_of(&is_meant), &summary.not_seen, meant) {
         text.push_str(&format!("{gap}\n"));
     }
     text.push_str(&format!(
@@ -238,6 +238,7 @@ mod tests {
             digest: "3fa9c1e2".into(),
             recorder: "strace".into(),
             coverage: 1.0,
+            of_any_file: None,
             not_seen: NotSeen::default(),
             run: None,
             files: vec![file],
@@ -297,6 +298,7 @@ mod tests {
             digest: "3fa9c1e2".into(),
             recorder: "ptrace".into(),
             coverage: 0.431,
+            of_any_file: None,
             run: Some(RecordedRun {
                 command: vec!["sqlite3".into(), "t.db".into(), "select\u{1b} 1".into()],
                 wall_ns: 1_234_000_000,

@@ -103,6 +103,11 @@ impl TraceFile {
         self.header.files.iter().zip(self.touches.iter().copied())
     }
 
+    /// The coverage of some of its files, by their places in its table.
+    pub fn coverage_of(&self, is_meant: impl Fn(usize) -> bool) -> f64 {
+        self.header.coverage_of(self.files.iter().enumerate().map(|(place, of)| (of.accesses, is_meant(place))))
+    }
+
     /// The accesses of all files that have some.
     ///
     /// # Errors
@@ -128,10 +133,16 @@ impl TraceFile {
             let there = files.iter().position(|it| is(it) && it.identity.is_some() && it.identity == known);
             there.or_else(|| files.iter().position(is))
         };
+        // Beside files that were only read where it was not seen.
+        let the_only = || {
+            let is_known = |it: &usize| self.files[*it].accesses > 0 || self.header.files[*it].mappings > 0;
+            let mut known = (0..self.files.len()).filter(is_known);
+            known.next().filter(|_| known.next().is_none())
+        };
         let place = match (named, self.header.files.as_slice()) {
             (Some(name), _) => place(&|it| it.path == name),
             (None, [_]) => Some(0),
-            (None, _) => place(&|it| is_measured(&it.path)),
+            (None, _) => place(&|it| is_measured(&it.path)).or_else(the_only),
         };
         let Some(place) = place else {
             let paths: Vec<&str> = self.header.files.iter().map(|it| it.path.as_str()).take(5).collect();
@@ -203,9 +214,12 @@ impl TraceFile {
             }
             places.push(path.map(|path| {
                 let place = *known.entry(path).or_insert(table.len());
-                match place == table.len() {
-                    true => table.push(TracedFile { path: path.into(), ..file.clone() }),
-                    false => is_same = false,
+                match table.get_mut(place) {
+                    None => table.push(TracedFile { path: path.into(), ..file.clone() }),
+                    Some(TracedFile { missing, .. }) => {
+                        *missing = missing.saturating_add(file.missing);
+                        is_same = false;
+                    }
                 }
                 place
             }));
@@ -216,9 +230,11 @@ impl TraceFile {
         let lost = self.files.iter().zip(&places).filter(|(_, place)| place.is_none()).map(|(of, _)| of.accesses);
         let mut left_out = self.header.left_out;
         left_out.other_files = left_out.other_files.saturating_add(lost.sum());
-        let Header { coverage, ref not_seen, ref run, ref recorder, .. } = self.header;
+        // A file without an access is not found, and what the trace lacks of it may be in the folder.
+        let coverage = self.coverage_of(|place| places[place].is_some() || self.files[place].accesses == 0);
+        let Header { of_any_file, ref not_seen, ref run, ref recorder, .. } = self.header;
         let (not_seen, run) = (not_seen.clone(), run.clone());
-        let header = Header { coverage, not_seen, run, ..Header::new(recorder, table, left_out) };
+        let header = Header { coverage, of_any_file, not_seen, run, ..Header::new(recorder, table, left_out) };
         self.copied(&header, |it| Some(Access { file: places[it.file as usize]? as u32, ..it })).map(Some)
     }
 
@@ -415,6 +431,14 @@ mod tests {
         // Two names of one file are one file.
         let both = made(&accesses).of_found(&found(&["/a", "/c"])).unwrap().unwrap();
         assert_eq!((both.of_all().unwrap().files, both.of_all().unwrap().accesses), (1, 4));
+        // What it lacks of them goes with them, and what may be of any file is one's own, too.
+        let mut lacking = made(&accesses);
+        lacking.header.of_any_file = Some(1);
+        lacking.header.files.iter_mut().zip([2, 0, 5]).for_each(|(it, missing)| it.missing = missing);
+        let of = |names: &[&str]| lacking.of_found(&found(names)).unwrap().unwrap().header;
+        let (one, both_of) = (of(&["/c"]), of(&["/a", "/c"]));
+        assert_eq!((one.files[0].missing, one.coverage), (5, 0.25));
+        assert_eq!((both_of.files[0].missing, both_of.coverage), (7, 0.333333));
         // What already is so is no other trace.
         assert!(both.of_found(&found(&[here.to_str().unwrap()])).unwrap().is_none());
         std::fs::write(&here, [0; 50]).unwrap();

@@ -293,6 +293,8 @@ impl Found<'_> {
     fn unplaced(&mut self, path: &str) -> Result<(), Wrong> {
         if self.is_meant(path) {
             self.left_out.unknown_offset += 1;
+            let file = self.file(path)?;
+            self.files[file as usize].missing += 1;
         } else {
             self.read_of(path)?;
         }
@@ -323,8 +325,8 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// The table has the files that were read, and those that were only mapped: what was touched of them is not known, and readers
-    /// of the trace say so.
+    /// The table has the files that were read, and those that were only mapped, or read at unknown offsets: which parts of them is
+    /// not known, and readers of the trace say so.
     fn end(mut self, recorder: &str) -> Result<Imported, Wrong> {
         if self.accesses.is_empty() {
             if self.left_out.unknown_offset > 0 {
@@ -341,19 +343,25 @@ impl Found<'_> {
         let mut files = Vec::new();
         let mut place = |old: u32| -> u32 {
             *places[old as usize].get_or_insert_with(|| {
-                files.push(self.files[old as usize].clone());
+                let mut file = self.files[old as usize].clone();
+                // The loader reads the head of what it maps as code.
+                file.mappings = if self.code.contains(&old) { 0 } else { file.mappings };
+                files.push(file);
                 files.len() as u32 - 1
             })
         };
         self.accesses.iter_mut().for_each(|it| it.file = place(it.file));
-        let is_data = |it: &u32| self.files[*it as usize].mappings > 0 && !self.code.contains(it);
-        for mapped in (0..self.files.len() as u32).filter(is_data) {
-            place(mapped);
+        let is_reached = |it: &u32| {
+            let of = &self.files[*it as usize];
+            of.missing > 0 || (of.mappings > 0 && !self.code.contains(it))
+        };
+        for reached in (0..self.files.len() as u32).filter(is_reached) {
+            place(reached);
         }
         let missing = self.left_out.unknown_offset;
         let header = Header::new(recorder, files, self.left_out).lacking(self.accesses.len() as u64, missing);
         let imported = Imported {
-            header: Header { not_seen: self.not_seen(), ..header },
+            header: Header { of_any_file: Some(0), not_seen: self.not_seen(), ..header },
             accesses: std::mem::take(&mut self.accesses),
         };
         Ok(imported)

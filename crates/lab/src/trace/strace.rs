@@ -148,6 +148,8 @@ impl Line<'_> {
     }
 }
 
+const CLOSE: &str = "close(";
+
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|it| it.is_ascii_alphanumeric() || it == '_')
 }
@@ -215,13 +217,17 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
                 if begun.split_once('(').is_some_and(|it| MAKE.contains(&it.0)) {
                     descriptors.makes(thread, begun.contains(SHARES));
                 }
+                // Its number is free as soon as it begins, for what another thread opens meanwhile.
+                if let Some((number, ..)) = begun.strip_prefix(CLOSE).and_then(descriptor) {
+                    descriptors.closed(thread, number);
+                }
                 for (number, path) in may_move(&so_called.marked_behind(begun)) {
                     descriptors.begins_to_move(thread, number, &path);
                 }
                 unfinished.insert(thread, if begun.ends_with(',') { format!("{begun} ") } else { begun.into() });
             }
             Line::Resumed(rest) => {
-                if let Some(begun) = unfinished.remove(&thread) {
+                if let Some(begun) = unfinished.remove(&thread).filter(|it| !it.starts_with(CLOSE)) {
                     call(thread, &format!("{begun}{rest}"), &mut descriptors, &mut so_called, found)?;
                     descriptors.has_moved(thread);
                 }
@@ -311,7 +317,8 @@ fn call(
             let appends = arguments.rsplit('"').next().is_some_and(|it| it.contains(APPENDS));
             descriptors.opened(thread, number, &path, appends);
         }
-        "close" if !failed => {
+        // Any other error is one after it was closed (close(2)).
+        "close" if !result.contains("EBADF") => {
             let (number, ..) = descriptor(arguments).ok_or_else(wrong)?;
             descriptors.closed(thread, number);
         }

@@ -54,6 +54,13 @@ fn positions_of_descriptors_are_followed_through_a_log_of_strace() {
     assert_eq!(imported.header.left_out, left_out);
     // Of eight reads that gave bytes, it is not known where one began.
     assert_eq!(imported.header.coverage, 0.875);
+    let covered = |kept: [u64; 2], meant: [bool; 2]| imported.header.coverage_of(kept.into_iter().zip(meant));
+    assert_eq!(
+        [covered([6, 1], [true, false]), covered([6, 1], [false, true]), covered([6, 1], [true; 2])],
+        [1.0, 0.5, 0.875]
+    );
+    let before = Header { of_any_file: None, ..imported.header.clone() };
+    assert_eq!(before.coverage_of([(6, true), (1, false)].into_iter()), 0.875, "it is not known by file");
     let other = import(log.as_bytes(), &["/data/a b.db".into()]).unwrap();
     assert_eq!((other.header.left_out.unknown_offset, other.header.coverage), (0, 1.0), "it is of another file");
 
@@ -194,6 +201,35 @@ fn a_range_of_descriptors_is_closed_and_may_be_of_the_thread_alone_from_then_on(
     assert_eq!(given("close_range(3, 3, 0)"), (1, 2));
     assert_eq!(given("close_range(4, 9, 0)"), (3, 0));
     assert_eq!(given("close_range(3, 3, CLOSE_RANGE_CLOEXEC)"), (3, 0));
+}
+
+#[test]
+fn a_number_is_free_for_another_thread_as_soon_as_a_close_begins() {
+    let log = "1 openat(AT_FDCWD, \"a\", O_RDONLY) = 3</d/a>\n\
+               1 clone(flags=CLONE_VM|CLONE_FILES|CLONE_THREAD) = 2\n\
+               1 close(3</d/a> <unfinished ...>\n\
+               2 openat(AT_FDCWD, \"b\", O_RDONLY) = 3</d/b>\n\
+               1 <... close resumed>) = 0\n\
+               2 read(3</d/b>, \"x\", 10) = 10\n";
+    let imported = of(log).unwrap();
+    assert_eq!((accesses(&imported), imported.header.coverage), (vec![(0, 0, 10)], 1.0));
+    // One that failed otherwise than by its number has closed it.
+    let failed = "1 openat(AT_FDCWD, \"a\", O_RDONLY) = 3</d/a>\n1 close(3</d/a>) = -1 EIO (Input/output error)\n\
+                  1 pread64(4</d/b>, \"x\", 10, 0) = 10\n1 read(3</d/a>, \"x\", 10) = 10\n";
+    assert_eq!(of(failed).unwrap().header.left_out.unknown_offset, 1);
+}
+
+#[test]
+fn what_is_mapped_as_code_lacks_nothing_because_the_loader_has_read_its_head() {
+    let log = r#"1 read(3</opt/lib/libq.so>, "ELF"..., 832) = 832
+1 mmap(NULL, 8192, PROT_READ, MAP_PRIVATE|MAP_DENYWRITE, 3</opt/lib/libq.so>, 0) = 0x7f0000010000
+1 mmap(0x7f0000011000, 4096, PROT_READ|PROT_EXEC, MAP_PRIVATE|MAP_FIXED, 3</opt/lib/libq.so>, 0x1000) = 0x7f0000011000
+1 pread64(4</data.bin>, "x", 10, 0) = 10
+"#;
+    let log = format!("1 openat(AT_FDCWD, \"q\", O_RDONLY) = 3</opt/lib/libq.so>\n{log}");
+    let imported = of(&log).unwrap();
+    let unseen = imported.header.files.iter().filter(|it| it.unseen(0).is_some()).count();
+    assert_eq!((imported.header.files.len(), unseen), (2, 0));
 }
 
 #[test]

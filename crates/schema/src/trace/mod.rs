@@ -41,6 +41,10 @@ pub struct Header {
     /// The share of the accesses that the recorder knows of and the trace has, where it was meant to have them.
     #[serde(default = "all", skip_serializing_if = "is_all")]
     pub coverage: f64,
+    /// So many accesses it lacks that may be of any of its files; what else it lacks is in `files[].missing`. Absent where that is not
+    /// known by file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_any_file: Option<u64>,
     #[serde(default, skip_serializing_if = "NotSeen::is_empty")]
     pub not_seen: NotSeen,
     /// Of a program that faultline ran; absent in what was imported.
@@ -143,6 +147,10 @@ pub struct TracedFile {
     /// another page table together with the page beside them. They lower the coverage as if all of them were made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unseen_touches: u64,
+    /// Accesses of it that the trace lacks: at offsets that were not seen, in mappings that are too small, after the trace was full, and
+    /// `unseen_touches`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missing: u64,
     /// How it was opened, read, mapped and advised. Absent in what was imported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<observation::Access>,
@@ -217,15 +225,23 @@ impl Header {
         let columns = columns::of(VERSION).iter().map(|it| it.name.to_string()).collect();
         let recorder = recorder.into();
         let not_seen = NotSeen::default();
-        Header { trace_version: VERSION, recorder, columns, coverage: 1.0, not_seen, run: None, files, left_out }
+        let of_any_file = None;
+        Header {
+            trace_version: VERSION,
+            recorder,
+            columns,
+            coverage: 1.0,
+            of_any_file,
+            not_seen,
+            run: None,
+            files,
+            left_out,
+        }
     }
 
-    /// With the coverage of a trace that has so many accesses and lacks so many. It is never all, and rounded down.
+    /// With the coverage of a trace that has so many accesses and lacks so many.
     pub fn lacking(self, kept: u64, missing: u64) -> Header {
-        const DIGITS: f64 = 1e6;
-        let share = kept as f64 / (kept as f64 + missing as f64);
-        let coverage = if missing > 0 { (share * DIGITS).floor().min(DIGITS - 1.0) / DIGITS } else { 1.0 };
-        Header { coverage, ..self }
+        Header { coverage: covered(kept, missing), ..self }
     }
 
     /// Without what could tell whose it is: files are called by their numbers, from 1, and the command and every sentence are
@@ -240,6 +256,12 @@ impl Header {
         let run = self.run.map(|it| RecordedRun { command: Vec::new(), notes: Vec::new(), ..it });
         let not_seen = self.not_seen.redacted();
         Header { files: self.files.into_iter().enumerate().map(file).collect(), not_seen, run, ..self }
+    }
+
+    /// `coverage_of` some of its files; `files` has of each file how many accesses the trace has, and whether it is meant.
+    pub fn coverage_of(&self, files: impl Iterator<Item = (u64, bool)>) -> f64 {
+        let files = self.files.iter().zip(files).map(|(file, (kept, is_meant))| (file, kept, is_meant));
+        coverage_of((self.coverage, self.of_any_file), files)
     }
 
     /// Whether this version reads what follows it.
@@ -263,6 +285,28 @@ impl Header {
             found => Err(Refused::Header { why: format!("it names {found} files; expected 1 to {FILES_MAX}") }),
         }
     }
+}
+
+/// The share of the accesses that a trace has, which lacks so many. It is never all where it lacks one, and rounded down.
+fn covered(kept: u64, missing: u64) -> f64 {
+    const DIGITS: f64 = 1e6;
+    let share = kept as f64 / (kept as f64 + missing as f64);
+    if missing > 0 { (share * DIGITS).floor().min(DIGITS - 1.0) / DIGITS } else { 1.0 }
+}
+
+/// The coverage of the files that are meant, of which a trace has so many accesses each. `all`: that of the whole trace, which it is where
+/// what the trace lacks is not known by file.
+fn coverage_of<'f>(
+    (all, of_any_file): (f64, Option<u64>),
+    files: impl Iterator<Item = (&'f TracedFile, u64, bool)>,
+) -> f64 {
+    let Some(of_any_file) = of_any_file else { return all };
+    let meant = files.filter(|(_, _, is_meant)| *is_meant);
+    let add = |sum: (u64, u64), (file, kept, _): (&TracedFile, u64, bool)| {
+        (sum.0.saturating_add(kept), sum.1.saturating_add(file.missing))
+    };
+    let (kept, missing) = meant.fold((0, of_any_file), add);
+    covered(kept, missing)
 }
 
 /// How a program came to the bytes.
@@ -369,11 +413,20 @@ pub struct Summary {
     pub digest: String,
     pub recorder: String,
     pub coverage: f64,
+    pub of_any_file: Option<u64>,
     pub not_seen: NotSeen,
     pub run: Option<RecordedRun>,
     /// In the order of the table.
     pub files: Vec<FileSummary>,
     pub left_out: LeftOut,
+}
+
+impl Summary {
+    /// Of the files that are meant.
+    pub fn coverage_of(&self, is_meant: impl Fn(&TracedFile) -> bool) -> f64 {
+        let files = self.files.iter().map(|it| (&it.file, it.accesses, is_meant(&it.file)));
+        coverage_of((self.coverage, self.of_any_file), files)
+    }
 }
 
 /// Of one file.

@@ -284,7 +284,7 @@ makes! {
             beside, own_work_ns,
         }
         Permit { execute, write }
-        schema::trace::Header { trace_version, recorder, columns, coverage, not_seen, run, files, left_out }
+        schema::trace::Header { trace_version, recorder, columns, coverage, of_any_file, not_seen, run, files, left_out }
         schema::trace::RecordedRun { command, wall_ns, threads, bytes, notes }
         schema::trace::NotSeen { rings, incomplete }
         schema::trace::Traced { digest, file, accesses, bytes, longest_bytes, end_bytes, files, threads, around_ns }
@@ -292,7 +292,7 @@ makes! {
         schema::protocol::ReplayedFile { place, path, identity, bytes }
         schema::trace::TracedFile {
             path, mappings, mapped_by, reached_ns, bytes, identity, resident_before, found, evicted, exact, inexact, unseen_touches,
-            counts,
+            missing, counts,
         }
         schema::trace::LeftOut {
             failed, at_end, unknown_offset, writes, other_files, beyond_limit, small_mappings,
@@ -916,6 +916,7 @@ makes! {
             NoFolios { error },
             NoPlaceCached,
             MappedMeanwhile,
+            AdvisedMeanwhile,
             UnmappedMeanwhile,
             NotAskedBefore,
             Refused { error },

@@ -160,7 +160,11 @@ pub const CALLS: &[Call] = &[
     call(libc::SYS_io_uring_setup, "io_uring_setup", Does::Ring),
     call(libc::SYS_io_setup, "io_setup", Does::Aio),
     call(libc::SYS_ptrace, "ptrace", Does::Trace),
-    call(libc::SYS_seccomp, "seccomp", Does::Filter),
+    // Others only ask what the kernel can do.
+    Call {
+        only: Only::With(0, &[libc::SECCOMP_SET_MODE_STRICT, libc::SECCOMP_SET_MODE_FILTER]),
+        ..call(libc::SYS_seccomp, "seccomp", Does::Filter)
+    },
     Call { only: Only::With(0, &[libc::PR_SET_SECCOMP as u32]), ..call(libc::SYS_prctl, "prctl", Does::Filter) },
 ];
 
@@ -172,7 +176,7 @@ impl Call {
     /// The effect is known at entry, so the command is not stopped again at the result. That of unshare(2) is not: it may refuse
     /// for a flag beside the one that matters.
     pub(super) fn known_at_entry(&self) -> bool {
-        matches!(self.does, Does::Close | Does::CloseRange | Does::Unmap | Does::Trace | Does::Filter)
+        matches!(self.does, Does::Close | Does::CloseRange | Does::Unmap | Does::Trace)
     }
 
     /// Many of them may come, and four arguments and the result say all. Those can be recorded without stopping the program.
@@ -269,6 +273,6 @@ mod tests {
     #[test]
     fn whether_a_thread_has_its_own_descriptors_is_known_by_the_result() {
         let known = |does| CALLS.iter().find(|it| it.does == does).unwrap().known_at_entry();
-        assert_eq!([Does::Unshare, Does::CloseRange, Does::Trace, Does::Filter].map(known), [false, true, true, true]);
+        assert_eq!([Does::Unshare, Does::CloseRange, Does::Trace, Does::Filter].map(known), [false, true, true, false]);
     }
 }

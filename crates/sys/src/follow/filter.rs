@@ -54,9 +54,11 @@ pub(super) fn of(calls: &[&Call]) -> Vec<sock_filter> {
         jump(BPF_JEQ, ARCHITECTURE, 1, 0),
         trace(FOREIGN),
         load(offset_of!(seccomp_data, nr)),
-        jump(BPF_JGE, OTHER_NUMBERS, 0, 1),
-        trace(FOREIGN),
     ];
+    if cfg!(target_arch = "x86_64") {
+        // -1 is no call: the kernel answers ENOSYS.
+        program.extend([jump(BPF_JEQ, u32::MAX, 2, 0), jump(BPF_JGE, OTHER_NUMBERS, 0, 1), trace(FOREIGN)]);
+    }
     for (place, call) in calls.iter().enumerate() {
         let stop = trace(place as u16);
         let then = match call.only() {
@@ -168,6 +170,21 @@ mod tests {
             run(&program, ARCHITECTURE ^ 1, libc::SYS_read as u32, [0; 6]),
             SECCOMP_RET_TRACE | u32::from(FOREIGN)
         );
+    }
+
+    #[test]
+    fn only_a_number_of_the_other_set_is_foreign_and_no_number_at_all_is_not() {
+        let program = of(&CALLS.iter().collect::<Vec<_>>());
+        let outcome = |number: u32| run(&program, ARCHITECTURE, number, [0; 6]);
+        let foreign = SECCOMP_RET_TRACE | u32::from(FOREIGN);
+        let other = if cfg!(target_arch = "x86_64") { foreign } else { SECCOMP_RET_ALLOW };
+        assert_eq!([outcome(OTHER_NUMBERS), outcome(u32::MAX)], [other, SECCOMP_RET_ALLOW]);
+        let filters = |operation: u64| {
+            let arguments = [operation, 0, 0, 0, 0, 0];
+            run(&program, ARCHITECTURE, libc::SYS_seccomp as u32, arguments) == place("seccomp")
+        };
+        let operations = [libc::SECCOMP_SET_MODE_STRICT, libc::SECCOMP_SET_MODE_FILTER, libc::SECCOMP_GET_ACTION_AVAIL];
+        assert_eq!(operations.map(|it| filters(it.into())), [true, true, false]);
     }
 
     proptest! {

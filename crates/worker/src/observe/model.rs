@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, btree_map};
 
-use schema::{Span, mapped_runtime::MappedRuntime};
+use schema::{Span, inspection::FAULT_AROUND_BYTES, mapped_runtime::MappedRuntime};
 use sys::follow::{At, Called, Does, Event, Listener, MAPPING_BYTES_MIN, Opened};
 
 use super::{
@@ -44,9 +44,6 @@ struct Entry {
     /// It may have been written to. Then it is not evicted.
     may_be_dirty: bool,
 }
-
-/// So much around a fault comes into the page table, as far as it is in the page cache (mm/memory.c, `fault_around_bytes`).
-const FAULT_AROUND: u64 = 64 << 10;
 
 /// No call reads more (fs/read_write.c, `MAX_RW_COUNT`).
 const CALL_BYTES_MAX: u64 = 1 << 31;
@@ -213,8 +210,8 @@ impl<S: Sink> Model<S> {
     /// A fault brings pages beside its own into the page table, if they are in the page cache: those that were touched through
     /// another mapping, or that a call has read.
     fn map_around(&mut self, process: i32, address: u64, mapped: Mapped) {
-        let from = address - address % FAULT_AROUND;
-        for beside in (from..from.saturating_add(FAULT_AROUND)).step_by(self.page_bytes as usize) {
+        let from = address - address % FAULT_AROUND_BYTES;
+        for beside in (from..from.saturating_add(FAULT_AROUND_BYTES)).step_by(self.page_bytes as usize) {
             let offset = mapped.offset.checked_add(beside).and_then(|it| it.checked_sub(address));
             let is_resident = |offset: u64| {
                 let page = offset / self.page_bytes;

@@ -116,12 +116,13 @@ impl Stream {
     /// The trace's first line, and everything else of it.
     pub(super) fn finish(mut self, counts: &[FileAccess], ended: Ended) -> (Header, Body) {
         let Ended { recorder, mut run, not_seen, beyond, beyond_writes, touches, budget_ms, unexplained } = ended;
-        self.left_out.beyond_limit += beyond;
+        let mut of_any_file = beyond;
         // Where a file that is written to is read after them is not known.
         let is_written = |id: &FileId| counts.get(id.0).is_some_and(|it| it.access.opens_for_writing > 0);
         if self.table.iter().any(is_written) {
-            self.left_out.beyond_limit += beyond_writes;
+            of_any_file += beyond_writes;
         }
+        self.left_out.beyond_limit += of_any_file;
         let kept = self.body.accesses();
         run.bytes = self.bytes;
         cut(&mut run.command);
@@ -138,14 +139,16 @@ impl Stream {
                 Exact::None => 0,
                 _ => file.unseen_touches.saturating_add(unexplained.get(&identity).copied().unwrap_or(0)),
             };
+            file.missing = file.missing.saturating_add(file.unseen_touches);
             unseen = unseen.saturating_add(file.unseen_touches);
             files.push(file);
         }
         let LeftOut { beyond_limit, unknown_offset, .. } = self.left_out;
         let lost = touches.map_or(0, |it| it.lost);
         let missing = [beyond_limit, unknown_offset, unseen, lost].into_iter().fold(0, u64::saturating_add);
-        let header =
-            Header { not_seen, run: Some(run), ..Header::new(recorder, files, self.left_out).lacking(kept, missing) };
+        let header = Header::new(recorder, files, self.left_out).lacking(kept, missing);
+        let of_any_file = Some(of_any_file.saturating_add(lost));
+        let header = Header { of_any_file, not_seen, run: Some(run), ..header };
         (header, self.body)
     }
 
@@ -202,7 +205,7 @@ impl Stream {
         let thread = self.number(thread);
         self.reached(id);
         let Some(file) = self.place(id).filter(|_| !self.is_full) else {
-            self.left_out.beyond_limit += 1;
+            self.beyond(id);
             return;
         };
         // One call may read more than an access has.
@@ -213,11 +216,16 @@ impl Stream {
             if self.body.push(trace::Access { file, offset: at, bytes: part, thread, via }).is_err() {
                 // Smaller ones may still fit; a trace has what came first.
                 self.is_full = true;
-                self.left_out.beyond_limit += 1;
+                self.beyond(id);
                 return;
             }
             at += part;
         }
+    }
+
+    fn beyond(&mut self, id: FileId) {
+        self.left_out.beyond_limit += 1;
+        self.files[id.0].file.missing += 1;
     }
 
     /// Where a call read was not seen, but that it did is known.
@@ -225,6 +233,7 @@ impl Stream {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.files[id.0].is_named {
             self.left_out.unknown_offset += 1;
+            self.files[id.0].file.missing += 1;
             self.place(id);
         } else {
             self.left_out.other_files += 1;
@@ -247,8 +256,11 @@ impl Stream {
                 self.reached(id);
             }
             if is_exact && bytes < MAPPING_BYTES_MIN {
+                let pages = bytes.div_ceil(self.page_bytes);
                 self.left_out.small_mappings += 1;
-                self.unseen_pages = self.unseen_pages.saturating_add(bytes.div_ceil(self.page_bytes));
+                self.unseen_pages = self.unseen_pages.saturating_add(pages);
+                let missing = &mut self.files[id.0].file.missing;
+                *missing = missing.saturating_add(pages);
                 self.explain(id, span);
             }
             // One whose mappings are not known to a reader of the trace.
@@ -467,6 +479,8 @@ mod tests {
         assert_eq!(accesses, expected);
         let left_out = LeftOut { failed: 1, at_end: 1, unknown_offset: 1, other_files: 1, ..LeftOut::default() };
         assert_eq!((header.left_out, header.coverage), (left_out, 0.8));
+        let of = |meant: &[bool]| header.coverage_of([1, 3, 0].into_iter().zip(meant.iter().copied()));
+        assert_eq!([of(&[true; 3]), of(&[true, false, false]), of(&[false, true, false])], [0.8, 1.0, 0.75]);
         assert_eq!(header.run.unwrap().bytes, 100 + 100 + 50 + 10 + 3 * half);
     }
 
@@ -527,6 +541,7 @@ mod tests {
         let (header, body) = stream.finish(&[], Ended { beyond: 70, beyond_writes: 9, ..ended(None) });
         let (header, accesses) = written(&header, body);
         assert_eq!((header.coverage, header.left_out.beyond_limit, accesses.len()), (0.3, 70, 30));
+        assert_eq!(header.coverage_of([(30, true)].into_iter()), 0.3, "which may be of any file");
         // A full table of files.
         let mut stream = Stream::new([], HashMap::new(), PAGE);
         for file in 0..FILES_MAX + 2 {
@@ -537,6 +552,8 @@ mod tests {
         let (header, accesses) = written(&header, body);
         assert_eq!(header.left_out.beyond_limit as usize, FILES_MAX + 2 - accesses.len());
         assert!(header.coverage < 1.0 && header.files.len() == accesses.len(), "{}", header.coverage);
+        let of_table = header.coverage_of(accesses.iter().map(|_| (1, true)));
+        assert_eq!(of_table, 1.0, "what has no place in the table is of no file of it");
     }
 
     #[test]
@@ -547,7 +564,7 @@ mod tests {
         (0..30).for_each(|at| stream.access(&access(1, 0, at * PAGE, PAGE, Via::Touch)));
         (0..10).for_each(|at| stream.access(&access(1, 0, at * 7 * PAGE, 6 * PAGE + 1, MAPPED)));
         let (header, _) = stream.finish(&[], ended(Some(&TouchesSeen::default())));
-        assert_eq!((header.left_out.small_mappings, header.coverage), (10, 0.3));
+        assert_eq!((header.left_out.small_mappings, header.coverage, header.files[0].missing), (10, 0.3, 70));
     }
 
     #[test]
@@ -567,6 +584,7 @@ mod tests {
         let file = &header.files[0];
         // Two accesses; four pages, three touches, and the page of a small mapping.
         assert_eq!((file.exact, file.unseen_touches, header.coverage), (Exact::Order, 7, 0.2));
+        assert_eq!(file.missing, 8);
     }
 
     #[test]

@@ -286,6 +286,7 @@ pub(super) fn together(
         if let Some(at) = at {
             (table[*at].exact, table[*at].inexact) = (of.exact, of.inexact.clone());
             table[*at].unseen_touches = of.unseen_touches;
+            table[*at].missing = table[*at].missing.max(of.missing);
         }
     }
     let via = if maps { Via::Mapping } else { Via::Call };
@@ -328,7 +329,8 @@ pub(super) fn together(
     };
     let is_other = |(place, _): &(usize, &FileSummary)| !places.contains(place);
     let of_others = all.files.iter().enumerate().filter(is_other).map(|it| it.1.accesses).fold(0, u64::saturating_add);
-    let trace = of_their_own(trace, seen, table, (&accesses, of_others), touched_whole)?;
+    let coverage = trace.coverage_of(|it| places.contains(&it)).min(seen.coverage_of(|it| to[it].is_some()));
+    let trace = of_their_own((trace, coverage), table, (&accesses, of_others), touched_whole)?;
     let pattern = pattern(&analysis::summary(&trace.header, &trace.digest, &accesses), &accesses, sizes.iter().sum());
     let files = files.into_iter().map(|it| it.1).collect();
     Ok(Together { folder: folder.to_path_buf(), trace, files, counts, reach, group, pattern })
@@ -362,8 +364,7 @@ fn with_whole(
 }
 
 fn of_their_own(
-    trace: &TraceFile,
-    seen: &TraceFile,
+    (trace, coverage): (&TraceFile, f64),
     table: Vec<TracedFile>,
     (accesses, of_others): (&[Access], u64),
     touched_whole: u64,
@@ -376,7 +377,6 @@ fn of_their_own(
     if let Some(run) = run.as_mut().filter(|it| touched_whole > 0 && !it.notes.contains(&note)) {
         run.notes.push(note);
     }
-    let coverage = trace.header.coverage.min(seen.header.coverage);
     let not_seen = trace.header.not_seen.clone();
     let header = Header { coverage, not_seen, run, ..Header::new(&trace.header.recorder, table, left_out) };
     TraceFile::made(&header, accesses)
@@ -472,6 +472,7 @@ mod tests {
             digest: "d".into(),
             recorder: "test".into(),
             coverage: 1.0,
+            of_any_file: None,
             not_seen: schema::trace::NotSeen::default(),
             run: None,
             files,

@@ -194,9 +194,10 @@ fn executions(args: &AdviseArgs) -> Option<String> {
         }
     };
     let count = format!("{recorded}{measured}");
+    let often = if args.once { "" } else { "several times: " };
     (!count.is_empty()).then(|| {
         format!(
-            "the command is run several times: {count}what it does beside reading, such as deleting or sending, it does each \
+            "the command is run {often}{count}what it does beside reading, such as deleting or sending, it does each \
              time"
         )
     })
@@ -441,7 +442,8 @@ impl Known {
             (Err(why), _) => return Err(why),
         };
         let recorded = recorded(Some(&counts), &pattern, None, &reach).parse::<Arm>().map_err(|why| anyhow!(why))?;
-        let advised = Advised { group: Some(group), ..advised(&trace, &folder, &recorded, pattern, reach) };
+        let coverage = trace.header.coverage;
+        let advised = Advised { group: Some(group), ..advised((&trace, coverage), &folder, &recorded, pattern, reach) };
         // Mostly one thread reads a file, with a position of its own.
         let descriptor = Descriptor::PerThread;
         let reads = identities(trace.header.files.iter());
@@ -486,7 +488,7 @@ impl Known {
                 Reach::UnseenMapping { why } => {
                     bail!("which pages of {} the command touches is not known: {why}", file.display())
                 }
-                _ if summary.left_out.unknown_offset > 0 => bail!(
+                _ if is_unplaced(of) => bail!(
                     "where the command reads {} is not seen, as of sendfile and splice at offsets in its memory, so its \
                      accesses cannot be made again; try it on another way of reading the file",
                     file.display()
@@ -500,7 +502,8 @@ impl Known {
                 _ => return Err(why),
             },
         };
-        let advised = advised(&trace, &file, &recorded, pattern, reach);
+        let coverage = trace.coverage_of(|it| it == traced.file as usize);
+        let advised = advised((&trace, coverage), &file, &recorded, pattern, reach);
         let is_whole =
             |it: &schema::trace::Access| it.offset.is_multiple_of(ALIGNMENT) && it.bytes.is_multiple_of(ALIGNMENT);
         let mut is_aligned = true;
@@ -555,8 +558,20 @@ fn was_found_whole(all: &Summary, places: &[usize]) -> Result<(), UsageError> {
     places.iter().find_map(partly).map_or(Ok(()), Err)
 }
 
+/// Whether it was read at offsets that were not seen. An imported trace has no counts, and lacks nothing else.
+fn is_unplaced(of: &FileSummary) -> bool {
+    let unplaced = |it: &Access| it.calls.values().any(|it| it.unplaced > 0);
+    of.file.counts.as_ref().map_or(of.file.missing > 0, unplaced)
+}
+
 /// What is recorded of a command, but for what else it reached and what was asked.
-fn advised(trace: &TraceFile, file: &Path, recorded: &Arm, pattern: Pattern, reach: Reach) -> Advised {
+fn advised(
+    (trace, coverage): (&TraceFile, f64),
+    file: &Path,
+    recorded: &Arm,
+    pattern: Pattern,
+    reach: Reach,
+) -> Advised {
     Advised {
         file: file.display().to_string(),
         group: None,
@@ -565,7 +580,7 @@ fn advised(trace: &TraceFile, file: &Path, recorded: &Arm, pattern: Pattern, rea
         given: false,
         digest: trace.digest.clone(),
         recorder: trace.header.recorder.clone(),
-        coverage: trace.header.coverage,
+        coverage,
         not_seen: trace.header.not_seen.clone(),
         recorded: recorded.name.clone(),
         pattern,
