@@ -9,7 +9,7 @@ use schema::{
 };
 
 use crate::{
-    compare::{Compared, compare, noise},
+    compare::{Compared, compare, no_valid_pass, noise},
     measured::{Cell, Run},
     verdict::MARGIN,
 };
@@ -88,7 +88,9 @@ pub(crate) fn one_for_each_work<'c, 'a, 'r>(
 ) -> Vec<&'c Compared<'a, 'r>> {
     let mut kept: Vec<&Compared> = Vec::new();
     for it in all.iter().copied() {
-        if baseline.is_some_and(|baseline| is_the_same_work(baseline, it.arm)) {
+        let stands_for =
+            |of: &Cell| is_the_same_work(of, it.arm) && (!of.passes.is_empty() || it.arm.passes.is_empty());
+        if baseline.is_some_and(stands_for) {
             continue;
         }
         match kept.iter().position(|other| is_the_same_work(other.arm, it.arm)) {
@@ -306,7 +308,11 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> MapAnswe
 
 fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<'a, 'r>]) -> MapAnswer {
     let name = run.name(baseline.arm()).to_string();
-    if compared.is_empty() && !baseline.passes.is_empty() {
+    if compared.is_empty() {
+        if baseline.passes.is_empty() {
+            let reason = Some(no_valid_pass(run, baseline));
+            return MapAnswer::open(Verdict::Undecided, LineAnswer::Undecided { reason });
+        }
         let says = LineAnswer::OneWork { baseline: name };
         return MapAnswer { winner: Some(Named::of(baseline)), ..MapAnswer::open(Verdict::Same, says) };
     }
@@ -378,24 +384,30 @@ fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<
         let reason = compared.iter().find_map(|it| it.finding.reason.clone());
         return MapAnswer::open(Verdict::Undecided, LineAnswer::Undecided { reason });
     };
-    let (verdict, says) = if same.is_empty() && undecided.is_empty() {
+    let of_job = of_job(next);
+    // What was not measured at the size of the job ties by nothing there; it is named apart (`not_at_job`).
+    let (ties, others): (Vec<&Compared>, Vec<&Compared>) =
+        same.into_iter().partition(|it| !of_job || it.finding.answer_of.is_confirmed());
+    let not_told_apart = [others, undecided].concat();
+    let (verdict, says) = if ties.is_empty() && not_told_apart.is_empty() {
         let says = LineAnswer::BaselineWins {
             baseline: name,
             next: run.name(next.arm.arm()).to_string(),
             times: 1.0 / median(next),
-            of_job: of_job(next),
+            of_job,
             several: compared.len() > 1,
         };
         (Verdict::Faster, says)
     } else {
-        let (ties, not_told_apart) = (names(run, &same), names(run, &undecided));
-        let of_job = of_job(next);
+        let is_said = |it: &&&Compared| !of_job || it.finding.confirmed.is_some();
+        let said: Vec<&Compared> = not_told_apart.iter().filter(is_said).copied().collect();
+        let (ties, not_told_apart) = (names(run, &ties), names(run, &said));
         (Verdict::Same, LineAnswer::NoneFaster { baseline: name, margin: MARGIN, ties, not_told_apart, of_job })
     };
     MapAnswer {
         winner: Some(Named::of(baseline)),
-        ties: named(&same),
-        not_told_apart: named(&undecided),
+        ties: named(&ties),
+        not_told_apart: named(&not_told_apart),
         margin: None,
         next: Some(Named::of(next.arm)),
         verdict,

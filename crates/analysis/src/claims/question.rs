@@ -350,7 +350,7 @@ impl<'a> Question<'a> {
                 here.than.is_some() && metric::is_part_of_time(self.claim.metric) && DECIDED.contains(&verdict);
             is_asked.then(|| self.is_noise(run, estimate, rounds, &[here])).flatten()
         };
-        let of_few_blocks = || self.of_few_blocks(run, here).filter(|_| DECIDED.contains(&verdict));
+        let of_few_blocks = || self.of_few_blocks(run, here, Some(estimate)).filter(|_| DECIDED.contains(&verdict));
         let decided = match of_part().or_else(of_few_blocks) {
             Some(why) => (ClaimVerdict::Undecided, Some(why)),
             None => (verdict, why),
@@ -359,17 +359,19 @@ impl<'a> Question<'a> {
         ClaimOutcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome }
     }
 
-    /// That passes are a part of the job of which the times depend: what the times of two arms leave open for that, their processor time
-    /// and their parts do, too.
-    fn of_few_blocks(&self, run: &Run, side: Side) -> Option<Reason> {
+    /// That passes are a part of the job, where what is claimed depends on that. Those at the size of the job have times only: they say
+    /// nothing of processor time and of parts of the time. `by`: how many times less the arm takes, of a claim under one condition.
+    fn of_few_blocks(&self, run: &Run, side: Side, by: Option<Estimate>) -> Option<Reason> {
         let metric = self.claim.metric;
-        let is_of_time =
-            matches!(metric, Metric::Time | Metric::Cpu) || metric::is_part_of_time(metric) || metric.is_part_of_cpu();
-        let why = match side.than.filter(|_| is_of_time) {
-            Some(than) => compare(run, than, side.arm).reason,
-            None => confirm::part_of_job_alone(run, side.arm).filter(|_| is_of_time),
-        };
-        why.filter(|it| matches!(it, Reason::FewBlocks { .. }))
+        let is_of_rounds_alone = metric == Metric::Cpu || metric::is_part_of_time(metric) || metric.is_part_of_cpu();
+        if !is_of_rounds_alone && metric != Metric::Time {
+            return None;
+        }
+        match side.than {
+            Some(than) if is_of_rounds_alone => confirm::part_of_rounds(run, [than, side.arm], by),
+            Some(than) => compare(run, than, side.arm).reason.filter(|it| matches!(it, Reason::FewBlocks { .. })),
+            None => confirm::part_of_job_alone(run, side.arm),
+        }
     }
 
     /// What was decided of threads that stop, unless other work of the machine may have stopped them.
@@ -469,7 +471,7 @@ impl<'a> Question<'a> {
                 side.cells().find_map(|cell| confirm::too_small(run.record, cell.id.cell, covered))
             })
         };
-        let few_blocks = || sides.iter().find_map(|it| self.of_few_blocks(run, *it));
+        let few_blocks = || sides.iter().find_map(|it| self.of_few_blocks(run, *it, None));
         let is_noise = || self.is_noise(run, estimate, rounds, &sides);
         let forks = || self.depends_on_fork(run, here, Some((there, estimate.median)));
         let came_free = || {

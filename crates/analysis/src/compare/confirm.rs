@@ -207,6 +207,14 @@ pub(crate) fn leave_open_what_a_part_says(run: &Run, arms: [&Cell; 2], finding: 
     }
 }
 
+/// Why the rounds do not decide a metric that they alone have: they do a part of the job. They decide it where the arm that takes the
+/// less for each block the more there are is ahead. `by`: how many times less the second arm takes.
+pub(crate) fn part_of_rounds(run: &Run, arms: [&Cell; 2], by: Option<Estimate>) -> Option<Reason> {
+    let (Apart::Part(why), wins) = of_another_size(run, arms, None)? else { return None };
+    let is_ahead = verdict(by, LEAST_PAIRS).is_ok_and(|it| it == wins);
+    (!is_ahead).then_some(why)
+}
+
 /// How passes differ from the whole job in a way that the answer may depend on.
 enum Apart {
     Part(Reason),

@@ -96,11 +96,13 @@ fn not_measured(run: &Run, baseline: &Cell, arm: &Cell, pairs: u32, timed: u32) 
     }
     let missing = [baseline, arm].into_iter().find(|cell| cell.passes.is_empty());
     Some(match missing {
-        Some(cell) => {
-            let (arm, reasons) = (run.name(cell.arm()).to_string(), cells::finding(run, cell).reasons);
-            Reason::NoValidPass { arm, reasons }
-        }
+        Some(cell) => no_valid_pass(run, cell),
         None if pairs > 0 => Reason::NoMeasurableTime,
         None => Reason::NoCommonRound,
     })
+}
+
+pub(crate) fn no_valid_pass(run: &Run, cell: &Cell) -> Reason {
+    let (arm, reasons) = (run.name(cell.arm()).to_string(), cells::finding(run, cell).reasons);
+    Reason::NoValidPass { arm, reasons }
 }

@@ -213,6 +213,10 @@ impl Costs<'_> {
             })
         });
         let point = |(made, condition, each_ns): (Made, Condition, BTreeMap<u32, f64>)| {
+            // As many reads of a part of the file lie closer to each other.
+            if condition.range.bytes < condition.file_bytes {
+                return None;
+            }
             Some(MeasuredPoint {
                 made,
                 reads: condition.ops as f64,

@@ -256,6 +256,15 @@ fn an_answer_of_the_job_names_the_arms_that_were_not_measured_at_that_size() {
     let same = line(500.0, &[1.0; 5]);
     let LineAnswer::NoneFaster { ties, of_job: true, .. } = &same.says.answer else { panic!("{same:?}") };
     assert_eq!((&ties[..], &same.says.not_at_job[..]), (&["mmap".to_string()][..], &["uring".to_string()][..]));
+    // That it ties by its rounds is no tie at the size of the job.
+    let mut lab = Lab::duel(scan("1 MiB", State::Cold), ("read", 100.0), ("mmap", 120.0));
+    let third = lab.cell(0, "uring");
+    lab.measure(third, 10, 100.0, |_, _| {});
+    lab.record.confirmations = job(&[1.0; 5]).record.confirmations;
+    let both = lab.analyze().map.remove(0);
+    let LineAnswer::NoneFaster { ties, of_job: true, .. } = &both.says.answer else { panic!("{both:?}") };
+    assert_eq!((&ties[..], &both.says.not_at_job[..]), (&["mmap".to_string()][..], &["uring".to_string()][..]));
+    assert_eq!((both.ties, both.not_told_apart), (vec!["native/mmap".to_string()], vec!["native/uring".to_string()]));
     // Held: the figures are of the rounds, in which all were measured.
     let held = line(500.0, &[1.25; 5]);
     assert_eq!((held.answer_of, &held.says.not_at_job[..]), (AnswerOf::RoundsAndJob, &[][..]));
@@ -1028,7 +1037,7 @@ fn claimed(blocks: [(&[f64], &[f64]); 3]) -> schema::findings::ClaimFinding {
 
 #[test]
 fn what_a_part_of_the_job_leaves_open_in_time_it_leaves_open_in_processor_time() {
-    let verdict = |metric: &str, state: &str, reads: u64| {
+    let asked_again = |metric: &str, state: &str, reads: u64, mmap_ns: f64, pairs: &[[f64; 2]]| {
         let text = format!(
             "title = \"t\"\n[[compare]]\nworkload = \"random\"\nblock = \"4 KiB\"\nstate = \"{state}\"\n\
              arms = [\"pread\", \"mmap\"]\n[[claim]]\nid = \"it\"\nsays = \"s\"\narm = \"mmap\"\nthan = \"pread\"\n\
@@ -1036,19 +1045,43 @@ fn what_a_part_of_the_job_leaves_open_in_time_it_leaves_open_in_processor_time()
         );
         let mut lab = Lab::of_experiment(&text);
         lab.record.conditions[0].ops = reads;
-        for (cell, ns) in [(0, 1000.0), (1, 3000.0)] {
+        for (cell, ns) in [(0, 1000.0), (1, mmap_ns)] {
             lab.measure(cell, 10, ns, |_, pass| {
                 pass.reads("user_ns", ns * 1e3).reads("system_ns", 0.0);
             });
         }
+        if !pairs.is_empty() {
+            lab.record.confirmations.push(schema::record::Confirmation {
+                baseline_cell: 0,
+                arm_cell: 1,
+                condition: 0,
+                range: schema::Span { offset: 0, bytes: 64 << 20 },
+                ops: 16_384,
+                pairs: pairs.to_vec(),
+                cold: vec![],
+                invalid: vec![],
+            });
+        }
         lab.analyze().claims[0].verdict
     };
+    let verdict = |metric: &str, state: &str, reads: u64| asked_again(metric, state, reads, 3000.0, &[]);
     for metric in ["time", "cpu"] {
         for state in ["cached", "as-is"] {
             assert_eq!(verdict(metric, state, 1000), ClaimVerdict::Undecided, "{metric} {state}");
             assert_eq!(verdict(metric, state, 16_384), ClaimVerdict::Reversed, "{metric} {state}");
         }
         assert_eq!(verdict(metric, "mapped", 1000), ClaimVerdict::Reversed, "{metric}");
+        assert_eq!(
+            asked_again(metric, "cached", 1000, 500.0, &[]),
+            ClaimVerdict::Holds,
+            "{metric}: a part shows it ahead"
+        );
+        assert_eq!(asked_again(metric, "cached", 1000, 970.0, &[]), ClaimVerdict::Undecided, "{metric}: it ties");
+    }
+    // All of the job has times alone.
+    for (pairs, in_time) in [([[2e9, 1e9]; 5], ClaimVerdict::Holds), ([[1e9, 1e9]; 5], ClaimVerdict::NoDifference)] {
+        assert_eq!(asked_again("time", "cached", 1000, 3000.0, &pairs), in_time);
+        assert_eq!(asked_again("cpu", "cached", 1000, 3000.0, &pairs), ClaimVerdict::Undecided);
     }
 }
 

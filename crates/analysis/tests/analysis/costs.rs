@@ -922,6 +922,11 @@ fn passes_over_a_range_that_was_written_down_are_none_of_the_whole_file() {
     };
     assert_eq!(break_even(["", ""]), [100, 3000]);
     assert_eq!(break_even(["", "range = { bytes = \"16 MiB\" }"]), [100]);
+    // Nor are those over a part that the planner chose.
+    let mut lab = cold_lab(&[100, 3000], 1.5);
+    lab.record.conditions[1].range.bytes /= 2;
+    let [it] = lab.analyze().costs.unwrap().break_evens.try_into().expect("one question");
+    assert_eq!(it.measured.iter().map(|it| it.reads).collect::<Vec<u64>>(), [100]);
 }
 
 #[test]

@@ -324,6 +324,12 @@ fn what_another_fill_saves_is_said_of_equal_work_alone() {
         }
     };
     assert_eq!(of(&unequal), (false, vec![UnjudgedCause::UnequalWork]));
+    let others = |lab: &mut Lab| {
+        for (cell, arm) in [(2, "pread+random"), (3, "mmap+random")] {
+            lab.record.cells[cell].arm = arm.parse().unwrap();
+        }
+    };
+    assert_eq!(of(&others), (false, vec![UnjudgedCause::NoSharedArm]));
     // Another question is none of the same: nothing to be said of it.
     assert_eq!(of(&|lab| lab.record.conditions[1].block_bytes = 4096), (false, vec![]));
 }

@@ -1158,6 +1158,17 @@ fn advice_is_no_arm_of_its_own_where_the_pages_are_mapped_already() {
     assert_eq!(field(State::Cached, &arms).winner.as_deref(), Some("native/mmap+random"));
     let alone = field(State::Locked, &[("mmap", 1.0, 1.0), ("mmap+random", 0.5, 1.0)]);
     assert_eq!((alone.winner.as_deref(), alone.verdict), (Some("native/mmap"), Verdict::Same));
+    // Where the baseline has no pass, none stands for it.
+    let mut lab = Lab::duel(scan("64 KiB", State::Mapped), ("mmap", 1000.0), ("mmap+random", 1000.0));
+    let mut without = |cells: &[usize]| {
+        lab.record.samples.retain(|it| !cells.contains(&it.cell));
+        lab.analyze().map.remove(0)
+    };
+    for line in [without(&[0]), without(&[0, 1])] {
+        assert_eq!((line.verdict, &line.winner), (Verdict::Undecided, &None), "{:?}", line.says);
+        let LineAnswer::Undecided { reason: Some(why) } = &line.says.answer else { panic!("{:?}", line.says) };
+        assert!(matches!(why, Reason::NoValidPass { arm, .. } if arm == "mmap"), "{why:?}");
+    }
 }
 
 #[test]
