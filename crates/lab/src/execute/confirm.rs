@@ -141,7 +141,7 @@ impl Bench<'_> {
         if self.condition_of(arm) != measured || has_own_size(&measured, planned) || !is_asked_again(&measured) {
             return None;
         }
-        let memory = self.record.environment.cache_memory_bytes() / MEMORY_SHARE;
+        let memory = plan::whole_steps(self.record.environment.cache_memory_bytes() / MEMORY_SHARE);
         let condition = self.record.cells[baseline].condition;
         let all = Span { offset: 0, bytes: measured.file_bytes };
         let named = |it: &Compare| it.window_of(&self.record.cells[baseline].arm.name, &measured);
@@ -198,6 +198,10 @@ impl Bench<'_> {
                 return Some((job, Duration::from_nanos(pair_ns as u64)));
             }
             ops /= 2;
+            let bytes = plan::whole_steps(ops * measured.block_bytes);
+            if measured.workload.is_ascending() && bytes > 0 && bytes.is_multiple_of(measured.block_bytes) {
+                ops = bytes / measured.block_bytes;
+            }
         }
     }
 

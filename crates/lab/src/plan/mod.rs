@@ -38,8 +38,13 @@ pub fn range_limit(experiment: &Experiment, environment: &Environment, device: O
     let times = fills.iter().filter(|it| ***it != Fill::Found).count().max(1) as f64;
     let filling_s = budget.as_secs_f64() * FILLING_SHARE;
     let fillable = device.map_or(u64::MAX, |it| (it * filling_s / times) as u64);
-    // Whole mebibytes.
-    (RANGE_BYTES_MAX.min(memory / 4).min(fillable) >> 20 << 20).max(RANGE_BYTES_MIN)
+    whole_steps(RANGE_BYTES_MAX.min(memory / 4).min(fillable)).max(RANGE_BYTES_MIN)
+}
+
+/// `bytes`, rounded down to whole steps: a part of a file ends with a large folio (`whole_folios`), and O_DIRECT can read it to its
+/// end.
+pub fn whole_steps(bytes: u64) -> u64 {
+    bytes / STEP * STEP
 }
 
 /// Conditions and cells of one experiment on one target.
@@ -870,6 +875,8 @@ arms = ["pread", "mmap", "half"]
         assert_eq!(limit(&environment, None), RANGE_BYTES_MAX);
         assert_eq!(limit(&environment, Some(100.0 * mib)), 600 << 20);
         assert_eq!(limit(&environment, Some(1.0)), RANGE_BYTES_MIN);
+        assert_eq!(limit(&environment, Some(16.0 * mib)), 96 << 20, "it ends with a large folio");
+        assert_eq!(limit(&environment, Some(16.3 * mib)), 96 << 20);
         // A dry run has the same limit.
         environment.memory_available_bytes = 2 << 30;
         assert_eq!(limit(&environment, None), 512 << 20);

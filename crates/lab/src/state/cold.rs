@@ -82,15 +82,21 @@ fn verified(window: &Reading<Resident>) -> Result<(), String> {
     }
 }
 
-/// What must be resident beside a window so that no read-ahead leaves it: one read-ahead window before, two after
-/// (the one that holds the last byte may begin right before it, and its first page starts the next). Whole pages.
+/// A call that asks for more than a read-ahead window reads up to so much at once (mm/readahead.c, `ractl_max_pages`: `io_pages`, which
+/// is max_sectors_kb of the disk; 4 MiB is the most that it has by itself, block/blk-settings.c, `BLK_DEF_MAX_SECTORS_CAP`).
+const REQUEST_BYTES: u64 = 4 << 20;
+
+/// What must be resident beside a window so that no read-ahead leaves it. Before it that is one read-ahead window. After it, two of
+/// the largest that a pass can have: the one that holds the last byte may begin right before it, and its first page starts the
+/// next. That is twice the window of the disk, with POSIX_FADV_SEQUENTIAL (mm/fadvise.c), or one request. Whole pages.
 fn guard(window: Span, file_bytes: u64, read_ahead_bytes: u64) -> Vec<Span> {
     let page = sys::page_bytes();
     let first = window.offset / page * page;
     let end = window.end().div_ceil(page) * page;
     let before = Span { offset: first.saturating_sub(read_ahead_bytes) / page * page, bytes: 0 };
     let before = Span { bytes: first - before.offset, ..before };
-    let after = Span { offset: end, bytes: file_bytes.saturating_sub(end).min(2 * read_ahead_bytes) };
+    let largest = read_ahead_bytes.saturating_mul(2).max(REQUEST_BYTES);
+    let after = Span { offset: end, bytes: file_bytes.saturating_sub(end).min(largest.saturating_mul(2)) };
     [before, after].into_iter().filter(|part| part.bytes > 0).collect()
 }
 
@@ -186,7 +192,11 @@ mod tests {
     fn a_window_in_the_middle_has_a_guard_on_both_sides_and_never_beyond_the_file() {
         assert_eq!(
             guard(span(32 * MIB, 16 * MIB), 256 * MIB, 8 * MIB),
-            [span(24 * MIB, 8 * MIB), span(48 * MIB, 16 * MIB)]
+            [span(24 * MIB, 8 * MIB), span(48 * MIB, 32 * MIB)]
+        );
+        assert_eq!(
+            guard(span(32 * MIB, 16 * MIB), 256 * MIB, 128 << 10),
+            [span(32 * MIB - (128 << 10), 128 << 10), span(48 * MIB, 8 * MIB)]
         );
         assert_eq!(guard(span(4 * MIB, 16 * MIB), 21 * MIB, 8 * MIB), [span(0, 4 * MIB), span(20 * MIB, MIB)]);
     }
@@ -194,7 +204,7 @@ mod tests {
     #[test]
     fn everything_but_the_guard_is_evicted() {
         let guard = guard(span(32 * MIB, 16 * MIB), 256 * MIB, 8 * MIB);
-        assert_eq!(gaps(&guard, 256 * MIB), [span(0, 24 * MIB), span(32 * MIB, 16 * MIB), span(64 * MIB, 192 * MIB)]);
+        assert_eq!(gaps(&guard, 256 * MIB), [span(0, 24 * MIB), span(32 * MIB, 16 * MIB), span(80 * MIB, 176 * MIB)]);
         assert_eq!(gaps(&[], 7), [span(0, 7)]);
     }
 

@@ -51,6 +51,8 @@ impl Misses {
         let reached = match condition.workload {
             Workload::Command => condition.range.bytes as f64,
             Workload::Replay => done.tally.bytes as f64,
+            // O_DIRECT brings in the block, and not the pages that it lies in.
+            Workload::Random if arm.is_direct() => ops * condition.block_bytes as f64,
             Workload::Random => ops * pages_of_a_block(condition, reached_of_a_block(arm, condition)),
             _ => in_sequence(condition, done.tally.ops.max(1), reached_of_a_block(arm, condition)),
         };
@@ -402,6 +404,8 @@ mod tests {
         assert_eq!(share("mmap+random", &one_byte, 50), 0.5, "a byte lies in one page");
         assert!(share("pread", &one_byte, 50) < 0.45, "a block often lies in two");
         assert_eq!(share("pread", &touched, 100), 0.5);
+        let small = condition(Workload::Random, page / 8);
+        assert_eq!([share("pread", &small, 100), share("direct", &small, 100)], [1.0, 8.0], "no page, but the block");
         for workload in [Workload::Random, Workload::Scan] {
             let quarter = Condition { consumed_percent: 25, ..condition(workload, 8 * page) };
             for (arm, pages) in [("mmap", 2), ("jvm/mapped", 2), ("jvm/mapped+get", 8), ("stdio-mmap", 8), ("pread", 8)]

@@ -90,8 +90,9 @@ impl Bench<'_> {
             Ok(Pass { invalid: Some(reason), .. }) => Err(reason),
             Ok(pass) => {
                 let device = probe::value(&pass.readings, "device_read_bytes");
-                // Where there is no block device the kernel counts nothing.
-                let device = device.filter(|_| arm.is_direct() && self.target.disk.is_ok());
+                // Where there is no block device the kernel counts nothing; over several, or below an overlay, it counts.
+                let counts = |bytes: &f64| arm.is_direct() && (self.target.disk.is_ok() || *bytes > 0.0);
+                let device = device.filter(counts);
                 of_device(pass.done.tally.bytes, device).map_err(|it| it.to_string())?;
                 Ok(pass.done)
             }
