@@ -180,8 +180,17 @@ fn a_run_of_advise_is_made_again_with_its_trace_and_consent() {
     }
     sandbox.run(&["rerun", "last", "--rounds=2"]).expect(2).says(&["--run-commands"]);
     sandbox.run(&["rerun", "last", "--rounds=2", "--run-commands"]).expect(2).says(&["--trace"]);
-    let again = sandbox.run(&["rerun", "last", "--rounds=2", "--run-commands", "--trace", &trace, "--json"]);
-    assert_eq!(again.document().findings.advice.len(), 1);
+    let again = ["rerun", "last", "--rounds=2", "--run-commands", "--trace", &trace, "--json"];
+    assert_eq!(sandbox.run(&again).document().findings.advice.len(), 1);
+    // Of another file, advice is about that one.
+    let larger = sandbox.file("larger", 2 * BYTES);
+    let document = sandbox.run(&[&again[..], &["--target", &larger]].concat()).document();
+    let advised = document.record.advised.unwrap();
+    assert_eq!((&advised.file, advised.pattern.file_bytes), (&larger, 2 * BYTES as u64));
+    let [advice] = &document.findings.advice[..] else { panic!("one state was asked about") };
+    assert_eq!(advice.file, larger);
+    let smaller = sandbox.file("smaller", 100);
+    sandbox.run(&[&again[..], &["--target", &smaller]].concat()).expect(2).says(&["recorded of a larger file"]);
 }
 
 #[test]

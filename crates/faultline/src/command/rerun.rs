@@ -11,7 +11,7 @@ use lab::{fixture, trace::TraceFile};
 use schema::{
     Bytes, Experiment, Record, SCHEMA_VERSION, State,
     across::Across,
-    advised::Advised,
+    advised::{Advised, Pattern},
     experiment::{Compare, TraceAsked},
     machine::Origin,
     observation::Means,
@@ -93,7 +93,10 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     }
     args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
     // The trace was made before this run, which may be of another machine: a command that cannot be watched is not known to do it.
-    let advised = before.advised.as_deref().map(|it| Advised { given: true, ..it.clone() });
+    let given = before.advised.as_deref().map(|it| Advised { given: true, ..it.clone() });
+    // A group is of the folder that its trace is of.
+    let of_target = |it: Advised| if it.group.is_none() { of_another_file(it, &subject) } else { it };
+    let advised = if args.target.is_some() { given.map(of_target) } else { given };
     let how = RunSettings {
         budget_binds: args.rounds.is_none(),
         rounds: args.rounds,
@@ -114,6 +117,13 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
         output::show(&report::across(&across, output::style(true)))?;
     }
     Ok(measured.outcome())
+}
+
+/// What else the command reached is known of the execution that was recorded alone.
+fn of_another_file(advised: Advised, subject: &Subject) -> Advised {
+    let pattern = Pattern { file_bytes: subject.target.bytes, ..advised.pattern };
+    let file = subject.target.path.clone();
+    Advised { file, pattern, others: Vec::new(), others_left_out: 0, all_bytes: None, ..advised }
 }
 
 /// Relative paths in command lines mean other files in another folder.
