@@ -9,7 +9,9 @@ use clap::{
 use clap_complete::Shell;
 use report::{EXPORTS, Export};
 use schema::{
-    Arm, Beside, Bytes, Consume, Descriptor, Fill, State, Workload, builtin, experiment::BUDGET_MAX_S, runtime,
+    Arm, Beside, Bytes, Consume, Descriptor, Fill, State, Workload, builtin,
+    experiment::{BUDGET_MAX_S, ROUNDS_ASKED_MAX},
+    runtime,
 };
 
 use crate::runtime::RuntimeArgs;
@@ -126,7 +128,7 @@ pub struct RunArgs {
     pub size: Option<Bytes>,
     /// Make exactly this many rounds instead of stopping on precision, and measure no answer again at the size of the job;
     /// --budget still ends the run
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROUNDS_ASKED_MAX)))]
     pub rounds: Option<u32>,
     /// After the timed passes, as long as the budget lasts, one untimed pass of every arm but those of Go counts faults and, where
     /// tracepoints can be read, system calls and block requests
@@ -174,7 +176,7 @@ pub struct ReproduceArgs {
     pub fill: Vec<Fill>,
     /// Make exactly this many rounds instead of stopping on precision, and measure no answer again at the size of the job;
     /// --budget still ends the run
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROUNDS_ASKED_MAX)))]
     pub rounds: Option<u32>,
     /// About how long each study may take [default: what its claims need, at most 4m; 1m with --quick, 15m with --full, or as long as --rounds takes]
     #[arg(long, value_parser = budget)]
@@ -242,7 +244,7 @@ pub struct AbArgs {
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub observe: Observe,
     /// Make exactly this many rounds instead of stopping on precision; --budget still ends the run
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROUNDS_ASKED_MAX)))]
     pub rounds: Option<u32>,
     /// About how long the run may take [default: 60s, or as long as --rounds takes]
     #[arg(long, value_parser = budget)]
@@ -293,7 +295,7 @@ pub struct AdviseArgs {
     #[arg(long, default_value = "50s", value_parser = timeout)]
     pub timeout: u32,
     /// Make exactly this many rounds instead of stopping on precision; --budget still ends the run
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROUNDS_ASKED_MAX)))]
     pub rounds: Option<u32>,
     /// About how long the measurement may take after the recording [default: 60s, or as long as --rounds takes]
     #[arg(long, value_parser = budget)]
@@ -607,7 +609,7 @@ pub struct RerunArgs {
     #[arg(long, value_parser = size)]
     pub size: Option<Bytes>,
     /// Make exactly this many rounds instead of stopping on precision or the run's budget
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROUNDS_ASKED_MAX)))]
     pub rounds: Option<u32>,
     /// Execute the commands that the record contains; read them first if the record is not yours
     #[arg(long)]

@@ -40,8 +40,9 @@ pub fn show(asked: &Asked, folder: &Path) {
         false => "and evicts nothing".into(),
     };
     if !asked.replayed.is_empty() {
-        let (count, evicts) = (asked.replayed.len(), evicts("them"));
-        let about = format!("reads as the trace does, of whose files {count} are here, {evicts}{copies}; {takes}");
+        let (are, them) = if asked.replayed.len() == 1 { ("is", "it") } else { ("are", "them") };
+        let (count, evicts) = (asked.replayed.len(), evicts(them));
+        let about = format!("reads as the trace does, of whose files {count} {are} here, {evicts}{copies}; {takes}");
         return line(asked, &["."], &about);
     }
     // A replay reads up to a byte that the file must have.

@@ -21,7 +21,7 @@ use crate::{
     },
     markdown::escape,
     shell,
-    words::{fact, fact_says, metric, not_comparable, reason, reasons},
+    words::{fact, fact_says, metric, not_comparable, numbers::percent_of_all, reason, reasons},
 };
 
 /// For a terminal.
@@ -364,9 +364,9 @@ pub(crate) fn answered(versus: &RunComparison) -> String {
         0 if of_two_sizes == 0 => format!("{drift}No comparison between arms was decided in both runs."),
         0 => format!("{drift}{apart}No other comparison between arms was decided in both runs."),
         _ => format!(
-            "{drift}{apart}Comparisons between arms that were decided in both runs: {decided}, of which {same} ({:.1} %) have \
+            "{drift}{apart}Comparisons between arms that were decided in both runs: {decided}, of which {same} ({}) have \
              the same verdict{}",
-            100.0 * same as f64 / decided as f64,
+            percent_of_all(same as f64 / decided as f64),
             if changed == 0 { "." } else { ":" }
         ),
     }

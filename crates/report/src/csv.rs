@@ -14,7 +14,10 @@ use schema::{
     record::{Outcome, Reading, Sample},
 };
 
-use crate::layout::text::{visible, whole};
+use crate::layout::{
+    number::plain,
+    text::{visible, whole},
+};
 
 /// Before those of the condition (`schema::fields`).
 const WHICH: &[&str] = &[
@@ -109,7 +112,7 @@ fn fields(record: &Record, sample: &Sample) -> Vec<String> {
         of_cell(&|cell| cell.condition.to_string()),
         of_cell(&|cell| optional(record.origins.get(cell.condition))),
         compare.and_then(|it| it.variant).map_or(String::new(), |it| it.words().to_string()),
-        of_cell(&|cell| whole(&cell.arm.name)),
+        of_cell(&|cell| plain(&whole(&cell.arm.name))),
         of_cell(&|cell| visible(&cell.arm.runtime)),
         of_cell(&|cell| visible(&cell.arm.method)),
         of_cell(&|cell| cell.baseline.to_string()),

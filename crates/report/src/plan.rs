@@ -37,9 +37,10 @@ pub fn plan(plan: &PlannedRun, style: Style) -> String {
         ),
     );
     page.labelled(0, "Writes:", Paint::Quiet, &writes(plan));
-    let cells = plan.conditions.iter().map(|condition| measured(condition).count()).sum();
+    let cells: usize = plan.conditions.iter().map(|condition| measured(condition).count()).sum();
     let conditions = plan.conditions.iter().filter(|condition| measured(condition).next().is_some()).count();
     let duration = match (plan.expected_s, plan.rounds) {
+        _ if cells == 0 => "no time".to_string(),
         (Some(seconds), _) => format!("about {}", glued(number::seconds(seconds))),
         (None, rounds) => {
             let rounds = number::count(f64::from(rounds.unwrap_or(0)));

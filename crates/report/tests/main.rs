@@ -862,7 +862,7 @@ fn parse_csv(text: &str) -> Vec<Vec<String>> {
 fn long_command_lines_that_differ_in_the_middle_are_two_arms_in_the_csv() {
     let mut run = run();
     for (at, word) in ["mmap", "read"].into_iter().enumerate() {
-        run.record.cells[at].arm.name = format!("command/{}{word}{}", "x".repeat(800), "y".repeat(800));
+        run.record.cells[at].arm.name = format!("command/grep  'a   b' {}{word}{}", "x".repeat(800), "y".repeat(800));
     }
     let rows = parse_csv(&report::csv(&run.record));
     let column = rows[0].iter().position(|it| it == "arm").unwrap();

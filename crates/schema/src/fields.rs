@@ -503,7 +503,7 @@ impl Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::State;
+    use crate::{Consume, State, experiment::Where};
 
     fn filter(text: &str) -> Filter {
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -558,6 +558,19 @@ mod tests {
         let reads = under(State::Cold, None);
         let writes = Condition { workload: Workload::Overwrite, ..reads.clone() };
         assert!(filter("not synced").selects(&writes) && !filter("not synced").selects(&reads));
+        // Nor does a claim.
+        let not_synced = Where { durability: vec![Durability::None], ..Where::default() };
+        let sums = Where { consume: vec![Consume::Sum], ..Where::default() };
+        assert_eq!([&writes, &reads].map(|it| not_synced.selects(None, it)), [true, false]);
+        assert_eq!([&writes, &reads].map(|it| sums.selects(None, it)), [false, true]);
+        let limited = |read_bytes_per_s, read_ops_per_s| {
+            let storage = Some(Storage { read_bytes_per_s, read_ops_per_s });
+            Condition { storage, ..reads.clone() }
+        };
+        let unlimited = Where { read_bps: vec![Bytes(0)], ..Where::default() };
+        let selected =
+            [&reads, &limited(None, Some(100)), &limited(Some(7), None)].map(|it| unlimited.selects(None, it));
+        assert_eq!(selected, [true, false, false]);
         let of_trace = |digest: &str| Condition {
             workload: Workload::Replay,
             trace: Some(Traced {

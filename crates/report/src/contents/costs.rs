@@ -29,13 +29,15 @@ pub(crate) fn break_evens(record: &Record, findings: &Findings) -> Vec<String> {
     let line = |it: &BreakEven| {
         let also = labels.also(it.id.condition.condition_index);
         let also = if also.is_empty() { also } else { format!(", {also}") };
+        let passes = it.measured.len();
         let measured: Vec<String> = it
             .measured
             .iter()
             .map(|it| {
                 let [reads, speedup, expected] =
                     [number::count(it.reads as f64), number::ratio_glued(it.speedup), number::ratio_glued(it.expected)];
-                format!("{speedup} with {reads} ({expected} expected from the other passes)")
+                let from = if passes > 1 { "from the other passes" } else { "by unit costs alone" };
+                format!("{speedup} with {reads} ({expected} expected {from})")
             })
             .collect();
         let measured = if measured.is_empty() { String::new() } else { format!("; measured {}", measured.join(", ")) };

@@ -220,7 +220,8 @@ const ROLES: [Role; 3] = [Role::Asked, Role::Subject, Role::Size];
 
 /// With what distinguishes it from the other jobs.
 fn name(job: FillJob, jobs: &[FillJob], compares: &[Compare]) -> String {
-    let core = |it: &FilledComparison| format!("{} {}", it.condition.workload, Bytes(it.condition.block_bytes).exact());
+    let core =
+        |it: &FilledComparison| format!("{} {}", it.condition.work(), it.condition.block()).trim_end().to_string();
     let others = || jobs.iter().filter(|it| core(it.asks) == core(job.asks) && !same_job(**it, job, compares));
     let differs = |field: &&Field| {
         field.name != "fill" && others().any(|other| !(field.same)(&other.asks.condition, &job.asks.condition))

@@ -23,7 +23,7 @@ use crate::{
         words::{all_of, counted, plural, without_numbers},
     },
     shell,
-    words::{warning, why_open},
+    words::{advice::rounds_to_try, warning, why_open},
 };
 
 /// A label and what belongs to it, one sentence each.
@@ -125,12 +125,12 @@ fn advice(record: &Record, end: Option<RoundsEnd>, made: u32) -> String {
     let budget = number::seconds(record.budget_s);
     match end {
         Some(RoundsEnd::Budget) => format!("The budget ended the rounds: try a larger --budget than {budget}"),
-        Some(RoundsEnd::Asked) => format!("Try more than --rounds {made}"),
+        Some(RoundsEnd::Asked) => format!("All rounds that were asked for were made: {}", rounds_to_try(made)),
         Some(RoundsEnd::Most) => {
-            format!("The default maximum of {made} rounds was made: try --rounds {}", made.saturating_mul(2))
+            format!("The default maximum of {made} rounds was made: {}", rounds_to_try(made))
         }
         Some(RoundsEnd::Precise) => {
-            format!("The rounds ended because all intervals were precise: try --rounds {}", made.saturating_mul(2))
+            format!("The rounds ended because all intervals were precise: {}", rounds_to_try(made))
         }
         None => format!("Try more rounds, or a larger --budget than {budget}"),
     }

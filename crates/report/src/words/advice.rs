@@ -9,6 +9,7 @@ use schema::{
     advised::{Advised, OtherReached, Pattern, Reach},
     arm::short,
     estimate::Estimate,
+    experiment::ROUNDS_ASKED_MAX,
     record::Resident,
 };
 
@@ -155,9 +156,10 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             times(*of_calls)
         ),
         AdviceReason::OpenedAgain { arm, opens, files } => format!(
-            "the program opens {} {} times and would map as often, and the replay of {arm} maps each file once",
+            "the program opens {} {} times and would map as often, and the replay of {} maps each file once",
             count(*files, "file", "files"),
-            thousands(*opens)
+            thousands(*opens),
+            short(arm)
         ),
         AdviceReason::SeveralThreads => {
             "the program has several threads, and whether it waits for what one of them reads does not show while all pages are in \
@@ -223,10 +225,18 @@ pub fn advice_reason(of: &AdviceReason) -> String {
     }
 }
 
+/// Twice as many, and no more than --rounds takes.
+pub(crate) fn rounds_to_try(made: u32) -> String {
+    match made < ROUNDS_ASKED_MAX {
+        true => format!("try --rounds {}", made.max(1).saturating_mul(2).min(ROUNDS_ASKED_MAX)),
+        false => "--rounds takes no more".into(),
+    }
+}
+
 pub fn settles(of: Settles) -> String {
     let says = match of {
         Settles::MoreRounds { made } => {
-            return format!("more rounds may decide it: try --rounds {}", made.max(1).saturating_mul(2));
+            return format!("more rounds may decide it: {}", rounds_to_try(made));
         }
         Settles::LargerBudget => "a larger --budget may decide it",
         Settles::Switch => "if the program has a switch for it, --switch measures it",

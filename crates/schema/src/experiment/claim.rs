@@ -198,12 +198,17 @@ impl Where {
         fn has<T: PartialEq>(list: &[T], it: &T) -> bool {
             list.is_empty() || list.contains(it)
         }
-        let rate = condition.storage.and_then(|storage| storage.read_bytes_per_s).unwrap_or(0);
+        // A disk of which only the requests are limited has no such rate, and is not the disk as it is.
+        let rate = condition.storage.map_or(Some(0), |it| it.read_bytes_per_s);
+        // What is said of a field selects no condition that has none.
+        let has_field = |is_asked: bool, has: bool| !is_asked || has;
         has(&self.state, &condition.state)
+            && has_field(!self.consume.is_empty(), condition.workload.consumes())
+            && has_field(!self.durability.is_empty(), condition.workload.writes())
             && has(&self.block, &Bytes(condition.block_bytes))
             && has(&self.workload, &condition.workload)
             && has(&self.consume, &condition.consume)
-            && has(&self.read_bps, &Bytes(rate))
+            && (self.read_bps.is_empty() || rate.is_some_and(|it| self.read_bps.contains(&Bytes(it))))
             && has(&self.aligned, &condition.aligned)
             && has(&self.durability, &condition.durability)
             && (self.fill.is_empty() || condition.fill().is_some_and(|it| self.fill.contains(&it)))
@@ -251,7 +256,7 @@ impl Where {
             && overlaps(&self.block, of.block.iter().chain(&of.full_block).copied())
             && overlaps(&self.workload, of.workload.iter().copied())
             && overlaps(&self.consume, of.consume.iter().copied())
-            && overlaps(&self.read_bps, of.storage.iter().map(|it| it.read_bps.unwrap_or(Bytes(0))))
+            && overlaps(&self.read_bps, of.storage.iter().filter_map(Throttle::rate))
             && overlaps(&self.aligned, of.aligned.iter().copied())
             && overlaps(&self.durability, of.durability.iter().copied())
             && overlaps(&self.ops, of.ops.iter().copied().chain(of.full_ops))
@@ -628,7 +633,7 @@ impl Compare {
     }
 
     fn throttles(&self, only: &Where) -> impl Iterator<Item = &Throttle> {
-        let rate = |it: &Throttle| it.read_bps.unwrap_or(Bytes(0));
-        self.storage.iter().filter(move |it| only.read_bps.is_empty() || only.read_bps.contains(&rate(it)))
+        let has_rate = |it: &Throttle| it.rate().is_some_and(|rate| only.read_bps.contains(&rate));
+        self.storage.iter().filter(move |it| only.read_bps.is_empty() || has_rate(it))
     }
 }

@@ -138,6 +138,11 @@ pub struct Throttle {
 }
 
 impl Throttle {
+    /// 0 of the disk as it is; nothing where only requests are limited.
+    pub(super) fn rate(&self) -> Option<Bytes> {
+        self.read_bps.or_else(|| self.read_iops.is_none().then_some(Bytes(0)))
+    }
+
     /// Whether it is another one, as it was saved: an earlier version rounded sizes.
     pub(super) fn is_saved(&self, exact: &Throttle) -> bool {
         let is_rounded = || self.read_bps.zip(exact.read_bps).is_some_and(|(saved, exact)| saved.is_rounded(exact));

@@ -74,6 +74,8 @@ pub enum Variant {
 
 /// A year: leaves room to multiply durations without overflow.
 pub const BUDGET_MAX_S: u32 = 365 * 86_400;
+/// The most rounds that --rounds takes.
+pub const ROUNDS_ASKED_MAX: u32 = 10_000;
 
 /// Arms times conditions, over all comparisons. More can be neither measured nor read.
 pub const CELLS_MAX: usize = 10_000;

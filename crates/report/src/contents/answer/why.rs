@@ -98,8 +98,9 @@ impl Words<'_> {
             Workload::Scan => number::bytes_glued(own.range.bytes as f64),
             _ => counted(own.ops as usize, "block", "blocks"),
         };
+        // A small part of the slower one's may be all that the faster one takes.
         let less = match it.faster.cause_ns {
-            none if none < 0.01 * it.slower.cause_ns => "none".to_string(),
+            none if none < 0.01 * it.slower.cause_ns.min(it.faster.pass_ns) => "none".to_string(),
             some => number::duration_glued(some),
         };
         Some(format!(
