@@ -691,7 +691,8 @@ mod tests {
             Process     7 (job)
             First       /data/none is mapped without advice (40 MiB): while it was watched 20 MiB more of it
                         came to be in the page cache and 1 MiB more of it in the page table of the process, so
-                        19 MiB of what came in is not mapped; it never was. What brought them in was not traced
+                        19 MiB of what came in is not mapped; the process never mapped it. What brought them in
+                        was not traced
             Places      what the process mapped of it meanwhile lies apart, 2 MiB in 1,234 places, as random
                         accesses leave it: try MADV_RANDOM. Their order was not seen, nor which code maps it
             Cost        a miss takes the device 4.10 ms with 8 MiB of read-ahead and 100 µs without, by the unit

@@ -240,6 +240,9 @@ pub fn fault_pages(page_bytes: u64, pages_per_fault: Option<f64>) -> u64 {
     pages_per_fault.map_or(around, |it| around.max(it.ceil() as u64))
 }
 
+/// What one fault maps at most, where the folios of a file are not known: a PMD of 2 MiB (mm/filemap.c, `filemap_map_pages`).
+pub const FAULT_MOST_BYTES: u64 = 2 << 20;
+
 /// Pages of a file in the page table of a process, as runs of pages that follow each other. The order in which they came is
 /// not seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

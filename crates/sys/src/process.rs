@@ -245,7 +245,7 @@ pub(crate) fn parse_mappings(text: &str) -> Vec<ProcessMapping> {
                     last.file_huge_bytes = bytes;
                     last.huge_bytes = last.huge_bytes.saturating_add(bytes);
                 }
-                // Of hugetlbfs, or given out by it: not in Rss (proc_pid_smaps(5)).
+                // Pages of hugetlb (hugetlbfs, or MAP_HUGETLB); Rss does not contain them (proc_pid_smaps(5)).
                 "Shared_Hugetlb" | "Private_Hugetlb" => {
                     last.resident_bytes = last.resident_bytes.saturating_add(bytes);
                     last.huge_bytes = last.huge_bytes.saturating_add(bytes);

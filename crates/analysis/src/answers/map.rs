@@ -385,7 +385,7 @@ fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<
         return MapAnswer::open(Verdict::Undecided, LineAnswer::Undecided { reason });
     };
     let of_job = of_job(next);
-    // What was not measured at the size of the job ties by nothing there; it is named apart (`not_at_job`).
+    // An arm that ties by its rounds only is no tie at the size of the job. `not_at_job` has those that were not measured there.
     let (ties, others): (Vec<&Compared>, Vec<&Compared>) =
         same.into_iter().partition(|it| !of_job || it.finding.answer_of.is_confirmed());
     let not_told_apart = [others, undecided].concat();

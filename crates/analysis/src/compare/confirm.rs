@@ -207,8 +207,8 @@ pub(crate) fn leave_open_what_a_part_says(run: &Run, arms: [&Cell; 2], finding: 
     }
 }
 
-/// Why the rounds do not decide a metric that they alone have: they do a part of the job. They decide it where the arm that takes the
-/// less for each block the more there are is ahead. `by`: how many times less the second arm takes.
+/// Why the rounds do not decide a metric that they alone have: they do a part of the job. A part does decide if the arm that gains from
+/// more blocks is ahead already. `by`: how many times less the second arm takes.
 pub(crate) fn part_of_rounds(run: &Run, arms: [&Cell; 2], by: Option<Estimate>) -> Option<Reason> {
     let (Apart::Part(why), wins) = of_another_size(run, arms, None)? else { return None };
     let is_ahead = verdict(by, LEAST_PAIRS).is_ok_and(|it| it == wins);

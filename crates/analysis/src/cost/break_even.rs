@@ -213,7 +213,7 @@ impl Costs<'_> {
             })
         });
         let point = |(made, condition, each_ns): (Made, Condition, BTreeMap<u32, f64>)| {
-            // As many reads of a part of the file lie closer to each other.
+            // In a part of the file the same number of reads lie closer together.
             if condition.range.bytes < condition.file_bytes {
                 return None;
             }

@@ -119,7 +119,7 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     Ok(measured.outcome())
 }
 
-/// What else the command reached is known of the execution that was recorded alone.
+/// Which other files the command reached is known of the recorded execution only.
 fn of_another_file(advised: Advised, subject: &Subject) -> Advised {
     let pattern = Pattern { file_bytes: subject.target.bytes, ..advised.pattern };
     let file = subject.target.path.clone();

@@ -141,14 +141,15 @@ impl Bench<'_> {
         if self.condition_of(arm) != measured || has_own_size(&measured, planned) || !is_asked_again(&measured) {
             return None;
         }
-        let memory = plan::whole_steps(self.record.environment.cache_memory_bytes() / MEMORY_SHARE);
+        let memory = self.record.environment.cache_memory_bytes() / MEMORY_SHARE;
         let condition = self.record.cells[baseline].condition;
         let all = Span { offset: 0, bytes: measured.file_bytes };
         let named = |it: &Compare| it.window_of(&self.record.cells[baseline].arm.name, &measured);
         let all = self.record.origin(condition).map_or(all, named);
         // The part of the file that the scans of a condition have is one of many: the job begins where the file does, or the range that
         // is named.
-        let whole = Span { bytes: all.bytes.min(memory).max(measured.range.bytes), ..all };
+        let whole_steps = |bytes: u64| plan::whole_steps(all.offset + bytes).saturating_sub(all.offset);
+        let whole = Span { bytes: all.bytes.min(whole_steps(memory)).max(measured.range.bytes), ..all };
         // Fewer random reads over all of it need as large a fill.
         let is_filled =
             |it: &Span| self.fill_ns(&measured, it.bytes).is_some_and(|ns| ns <= time.as_nanos() as f64 / 2.0);
@@ -198,7 +199,7 @@ impl Bench<'_> {
                 return Some((job, Duration::from_nanos(pair_ns as u64)));
             }
             ops /= 2;
-            let bytes = plan::whole_steps(ops * measured.block_bytes);
+            let bytes = whole_steps(ops * measured.block_bytes);
             if measured.workload.is_ascending() && bytes > 0 && bytes.is_multiple_of(measured.block_bytes) {
                 ops = bytes / measured.block_bytes;
             }

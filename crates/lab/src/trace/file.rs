@@ -133,7 +133,7 @@ impl TraceFile {
             let there = files.iter().position(|it| is(it) && it.identity.is_some() && it.identity == known);
             there.or_else(|| files.iter().position(is))
         };
-        // Beside files that were only read where it was not seen.
+        // The only file with an access or a mapping; others were read at unknown offsets only.
         let the_only = || {
             let is_known = |it: &usize| self.files[*it].accesses > 0 || self.header.files[*it].mappings > 0;
             let mut known = (0..self.files.len()).filter(is_known);
@@ -231,8 +231,12 @@ impl TraceFile {
         let mut left_out = self.header.left_out;
         left_out.other_files = left_out.other_files.saturating_add(lost.sum());
         // A file without an access is not found, and what the trace lacks of it may be in the folder.
-        let coverage = self.coverage_of(|place| places[place].is_some() || self.files[place].accesses == 0);
-        let Header { of_any_file, ref not_seen, ref run, ref recorder, .. } = self.header;
+        let is_unread = |place: usize| self.files[place].accesses == 0;
+        let coverage = self.coverage_of(|place| places[place].is_some() || is_unread(place));
+        let unread = self.header.files.iter().enumerate().filter(|(place, _)| is_unread(*place));
+        let of_unread = unread.fold(0u64, |sum, (_, it)| sum.saturating_add(it.missing));
+        let of_any_file = self.header.of_any_file.map(|it| it.saturating_add(of_unread));
+        let Header { ref not_seen, ref run, ref recorder, .. } = self.header;
         let (not_seen, run) = (not_seen.clone(), run.clone());
         let header = Header { coverage, of_any_file, not_seen, run, ..Header::new(recorder, table, left_out) };
         self.copied(&header, |it| Some(Access { file: places[it.file as usize]? as u32, ..it })).map(Some)
@@ -434,11 +438,13 @@ mod tests {
         // What it lacks of them goes with them, and what may be of any file is one's own, too.
         let mut lacking = made(&accesses);
         lacking.header.of_any_file = Some(1);
-        lacking.header.files.iter_mut().zip([2, 0, 5]).for_each(|(it, missing)| it.missing = missing);
-        let of = |names: &[&str]| lacking.of_found(&found(names)).unwrap().unwrap().header;
-        let (one, both_of) = (of(&["/c"]), of(&["/a", "/c"]));
-        assert_eq!((one.files[0].missing, one.coverage), (5, 0.25));
-        assert_eq!((both_of.files[0].missing, both_of.coverage), (7, 0.333333));
+        lacking.header.files.iter_mut().zip([2, 4, 5]).for_each(|(it, missing)| it.missing = missing);
+        for (names, missing, coverage) in [(&["/c"][..], 5, 2.0 / 12.0), (&["/a", "/c"], 7, 4.0 / 16.0)] {
+            let some = lacking.of_found(&found(names)).unwrap().unwrap();
+            assert_eq!(some.header.files[0].missing, missing);
+            let shares = [some.header.coverage, some.coverage_of(|_| true)];
+            assert!(shares.into_iter().all(|it| (it - coverage).abs() < 1e-5), "{shares:?}");
+        }
         // What already is so is no other trace.
         assert!(both.of_found(&found(&[here.to_str().unwrap()])).unwrap().is_none());
         std::fs::write(&here, [0; 50]).unwrap();

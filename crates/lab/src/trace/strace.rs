@@ -317,7 +317,7 @@ fn call(
             let appends = arguments.rsplit('"').next().is_some_and(|it| it.contains(APPENDS));
             descriptors.opened(thread, number, &path, appends);
         }
-        // Any other error is one after it was closed (close(2)).
+        // With any other error the descriptor is closed nevertheless (close(2)).
         "close" if !result.contains("EBADF") => {
             let (number, ..) = descriptor(arguments).ok_or_else(wrong)?;
             descriptors.closed(thread, number);

@@ -3,8 +3,8 @@
 use schema::{
     Bytes, Reading,
     inspection::{
-        AdviceCost, FileMeanwhile, MappedFile, MappingAdvice, MissCost, PlacePattern, ProcessView, Shape, Unlooked,
-        WatchEnd, Watched, WithoutMemory, fault_pages,
+        AdviceCost, FAULT_AROUND_BYTES, FAULT_MOST_BYTES, FileMeanwhile, MappedFile, MappingAdvice, MissCost,
+        PlacePattern, ProcessView, Shape, Unlooked, WatchEnd, Watched, WithoutMemory,
     },
     unit_cost::ForecastRemark,
 };
@@ -88,8 +88,8 @@ pub(crate) fn first(view: &ProcessView) -> String {
         AdviceCost::Counted { unmapped_bytes } => {
             let [came, more] = moved(file.meanwhile.as_ref());
             let ever = match may_have_been_mapped(view, file, *unmapped_bytes) {
-                true => "it may have been in between (MADV_DONTNEED, munmap)",
-                false => "it never was",
+                true => "the process may have mapped it in between, and given it up by MADV_DONTNEED or munmap",
+                false => "the process never mapped it",
             };
             format!(
                 "{} is mapped without advice ({mapped}): while it was watched {came} more of it came to be in the page cache and \
@@ -145,10 +145,12 @@ pub(crate) fn first(view: &ProcessView) -> String {
 /// what it has more at the end, suffice for that. A page table says nothing of what was unmapped or given up (MADV_DONTNEED) before.
 pub(crate) fn may_have_been_mapped(view: &ProcessView, file: &MappedFile, bytes: u64) -> bool {
     let faults = view.watched.as_ref().map_or(0, |it| it.minor_faults.saturating_add(it.major_faults));
-    let pages = faults.saturating_mul(fault_pages(view.page_bytes, file.pages_per_fault.value().copied()));
+    // A fault maps a whole folio, and the largest counts: the mean of a file says nothing of the places that were touched.
+    let largest = file.folio_orders.value().into_iter().flatten().map(|it| it.folio_bytes(view.page_bytes)).max();
+    let each = largest.map_or(FAULT_MOST_BYTES, |it| it.max(FAULT_AROUND_BYTES));
     let more = file.meanwhile.as_ref().and_then(|it| it.mapped_more_bytes.value()).copied().unwrap_or(0);
     let there = u64::try_from(more).unwrap_or(0);
-    pages.saturating_mul(view.page_bytes).saturating_sub(there) >= bytes
+    faults.saturating_mul(each).saturating_sub(there) >= bytes
 }
 
 /// Whether it is a row: files of code, and small ones without advice, would be many without an answer.

@@ -252,7 +252,11 @@ impl Where {
         fn overlaps<T: PartialEq>(wanted: &[T], mut there: impl Iterator<Item = T>) -> bool {
             wanted.is_empty() || there.any(|it| wanted.contains(&it))
         }
-        overlaps(&self.state, of.state.iter().copied())
+        let workloads = || selected(&of.workload, &self.workload);
+        // As `selects`.
+        (self.consume.is_empty() || workloads().any(|it| it.consumes()))
+            && (self.durability.is_empty() || workloads().any(|it| it.writes()))
+            && overlaps(&self.state, of.state.iter().copied())
             && overlaps(&self.block, of.block.iter().chain(&of.full_block).copied())
             && overlaps(&self.workload, of.workload.iter().copied())
             && overlaps(&self.consume, of.consume.iter().copied())

@@ -435,6 +435,23 @@ state = ["cold", "cached"]
 "#;
 
     #[test]
+    fn a_claim_that_asks_for_a_field_that_none_of_its_conditions_has_is_refused() {
+        let claimed = |workload: &str, only: &str| {
+            let calls = if workload == "scan" { "pread" } else { "pwrite" };
+            let text = format!(
+                "title = \"t\"\n[[compare]]\nworkload = \"{workload}\"\nblock = \"4 KiB\"\nstate = \"cached\"\n\
+                 arms = [\"{calls}\", \"mmap\"]\n[[claim]]\nid = \"it\"\nsays = \"s\"\narm = \"mmap\"\nthan = \"{calls}\"\n\
+                 expect = \"lower\"\nwhere = {{ {only} }}\n"
+            );
+            Experiment::parse("t", &text).map(drop).map_err(|it| it.at("t"))
+        };
+        assert_eq!(claimed("scan", "consume = [\"sum\"]"), Ok(()));
+        assert_eq!(claimed("overwrite", "durability = [\"none\"]"), Ok(()));
+        assert!(claimed("scan", "durability = [\"none\"]").is_err());
+        assert!(claimed("overwrite", "consume = [\"sum\"]").is_err());
+    }
+
+    #[test]
     fn lists_and_single_words_mean_the_same_and_defaults_are_filled_in() {
         let experiment = Experiment::parse("my", GOOD).unwrap();
         let compare = &experiment.comparisons[0];

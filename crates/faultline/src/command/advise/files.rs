@@ -286,7 +286,6 @@ pub(super) fn together(
         if let Some(at) = at {
             (table[*at].exact, table[*at].inexact) = (of.exact, of.inexact.clone());
             table[*at].unseen_touches = of.unseen_touches;
-            table[*at].missing = table[*at].missing.max(of.missing);
         }
     }
     let via = if maps { Via::Mapping } else { Via::Call };

@@ -592,7 +592,9 @@ impl Meanwhile<'_> {
             of.iter().filter(|it| is_unadvised(it) == unadvised).filter_map(|it| mapped_range(it)).collect()
         };
         let advised = self.before.get(key).map_or_else(Vec::new, |it| ranges(it, false));
-        let was_advised = |now: &MappedRange| advised.iter().any(|it| it.start < now.end && now.start < it.end);
+        let is_same = |it: &MappedRange, now: &MappedRange| it.to_offset == now.to_offset;
+        let overlaps = |it: &MappedRange, now: &MappedRange| it.start < now.end && now.start < it.end;
+        let was_advised = |now: &MappedRange| advised.iter().any(|it| is_same(it, now) && overlaps(it, now));
         let before = match self.touched.get(key) {
             _ if !self.after => return Reading::unavailable(Unlooked::UnmappedMeanwhile),
             _ if ranges(mappings, true).iter().any(was_advised) => {
