@@ -200,11 +200,8 @@ impl Where {
         }
         // A disk of which only the requests are limited has no such rate, and is not the disk as it is.
         let rate = condition.storage.map_or(Some(0), |it| it.read_bytes_per_s);
-        // What is said of a field selects no condition that has none.
-        let has_field = |is_asked: bool, has: bool| !is_asked || has;
         has(&self.state, &condition.state)
-            && has_field(!self.consume.is_empty(), condition.workload.consumes())
-            && has_field(!self.durability.is_empty(), condition.workload.writes())
+            && self.has_fields(condition.workload)
             && has(&self.block, &Bytes(condition.block_bytes))
             && has(&self.workload, &condition.workload)
             && has(&self.consume, &condition.consume)
@@ -216,6 +213,11 @@ impl Where {
                 || compare
                     .map_or_else(|| self.ops.contains(&condition.ops), |it| it.asks_for_any(&self.ops, condition)))
             && has(&self.beside, &condition.beside)
+    }
+
+    /// Whether passes of this workload have what it names of them: a condition that lacks a field is not selected by it.
+    fn has_fields(&self, workload: Workload) -> bool {
+        (self.consume.is_empty() || workload.consumes()) && (self.durability.is_empty() || workload.writes())
     }
 
     /// The fields of a condition that it names, as `fields::FIELDS` calls them.
@@ -252,11 +254,8 @@ impl Where {
         fn overlaps<T: PartialEq>(wanted: &[T], mut there: impl Iterator<Item = T>) -> bool {
             wanted.is_empty() || there.any(|it| wanted.contains(&it))
         }
-        let workloads = || selected(&of.workload, &self.workload);
-        // As `selects`.
-        (self.consume.is_empty() || workloads().any(|it| it.consumes()))
-            && (self.durability.is_empty() || workloads().any(|it| it.writes()))
-            && overlaps(&self.state, of.state.iter().copied())
+        overlaps(&self.state, of.state.iter().copied())
+            && selected(&of.workload, &self.workload).any(|it| self.has_fields(*it))
             && overlaps(&self.block, of.block.iter().chain(&of.full_block).copied())
             && overlaps(&self.workload, of.workload.iter().copied())
             && overlaps(&self.consume, of.consume.iter().copied())

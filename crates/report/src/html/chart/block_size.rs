@@ -1,6 +1,6 @@
 //! Throughput over the block size, with confidence bands and crossovers.
 
-use schema::{Bytes, Condition, Findings, Record, findings::Crossover};
+use schema::{Findings, Record, findings::Crossover};
 
 use super::{Chart, Named, View, place};
 use crate::{
@@ -25,11 +25,6 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
     if figures.is_empty() { Err("No cell of this run has a throughput.".into()) } else { Ok(figures) }
 }
 
-/// Nothing of a replay, whose accesses have lengths of their own.
-fn block(does: &Condition) -> String {
-    if does.workload.has_blocks() { Bytes(does.block_bytes).to_string() } else { String::new() }
-}
-
 fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
     let shown: Vec<&Named> = cells.iter().filter(|it| !it.cell.control && it.cell.bytes_per_s.is_some()).collect();
     let first = shown.first()?;
@@ -48,7 +43,7 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
         points.sort_by_key(|it| it.cell.does().block_bytes);
         let mut drawn = Vec::new();
         for point in &points {
-            let block = block(point.cell.does());
+            let block = point.cell.does().block();
             // A block without a valid pass interrupts the line.
             let Some(rate) = point.cell.bytes_per_s else {
                 drawn.push(Point::new(point.cell.does().block_bytes as f64, f64::NAN, ""));
@@ -119,7 +114,8 @@ fn of_one_block(view: &View, title: &str, shown: &[&Named], table: Table) -> Fig
         };
         Some(Series { name, look: view.looks.look(it.arm), kind: Kind::Dots, points: vec![point] })
     });
-    let block = shown.first().map(|it| block(it.cell.does())).filter(|it| !it.is_empty());
+    // A replay has none: its accesses have lengths of their own.
+    let block = shown.first().map(|it| it.cell.does().block()).filter(|it| !it.is_empty());
     Figure {
         title: block.map_or_else(|| title.to_string(), |it| format!("{title}, blocks of {it}")),
         notes: Vec::new(),
