@@ -445,6 +445,10 @@ mod tests {
             let shares = [some.header.coverage, some.coverage_of(|_| true)];
             assert!(shares.into_iter().all(|it| (it - coverage).abs() < 1e-5), "{shares:?}");
         }
+        // Of all files it is no more than the header says.
+        let mut edited = made(&accesses);
+        (edited.header.of_any_file, edited.header.coverage) = (Some(0), 0.5);
+        assert_eq!([edited.coverage_of(|_| true), edited.coverage_of(|it| it == 2)], [0.5, 1.0]);
         // What already is so is no other trace.
         assert!(both.of_found(&found(&[here.to_str().unwrap()])).unwrap().is_none());
         std::fs::write(&here, [0; 50]).unwrap();

@@ -295,18 +295,22 @@ fn covered(kept: u64, missing: u64) -> f64 {
 }
 
 /// The coverage of the files that are meant, of which a trace has so many accesses each. `all`: that of the whole trace, which it is where
-/// what the trace lacks is not known by file.
+/// what the trace lacks is not known by file. Of all files it is no more than that: a trace may be of another program, or edited.
 fn coverage_of<'f>(
     (all, of_any_file): (f64, Option<u64>),
     files: impl Iterator<Item = (&'f TracedFile, u64, bool)>,
 ) -> f64 {
     let Some(of_any_file) = of_any_file else { return all };
-    let meant = files.filter(|(_, _, is_meant)| *is_meant);
-    let add = |sum: (u64, u64), (file, kept, _): (&TracedFile, u64, bool)| {
-        (sum.0.saturating_add(kept), sum.1.saturating_add(file.missing))
-    };
-    let (kept, missing) = meant.fold((0, of_any_file), add);
-    covered(kept, missing)
+    let (mut kept, mut missing, mut is_whole) = (0u64, of_any_file, true);
+    for (file, of_file, is_meant) in files {
+        is_whole &= is_meant;
+        if is_meant {
+            kept = kept.saturating_add(of_file);
+            missing = missing.saturating_add(file.missing);
+        }
+    }
+    let most = if is_whole { all } else { 1.0 };
+    covered(kept, missing).min(most)
 }
 
 /// How a program came to the bytes.

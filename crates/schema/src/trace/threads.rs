@@ -1,7 +1,8 @@
 //! The threads that replay a trace. A trace has the order of its accesses, the thread of each, and no times. Two of its threads
 //! were at work at once where each has an access before the last one of the other; one that begins when another has made its
 //! last access takes its place, as a process of `xargs` does. So a replay has as many threads as were at work at once, and not
-//! as many as there were.
+//! as many as there were. Threads that take turns of many accesses are one: so a runtime such as Go's moves one flow of control
+//! from thread to thread, while two that run side by side have accesses between each other's all the time.
 
 use std::{
     cmp::Reverse,
@@ -12,6 +13,10 @@ use std::{
 pub const REPLAY_THREADS_MAX: u32 = 256;
 /// Threads of a trace are numbered by their first accesses: those from the last of these numbers on count as one.
 const NUMBERS: u32 = 1 << 20;
+/// A thread that comes back after so many accesses of others, for each thread that there is, was at work meanwhile.
+const SOON: u64 = 8;
+/// Where of so many accesses fewer than one comes back so soon, the threads took turns.
+const TURNS: u64 = 1000;
 /// So many at most: each wait takes tens of microseconds, which is no time of an access.
 const PARTS_MAX: u64 = 64;
 /// Each has a buffer as long as the longest access, and all of them together have at most so much memory.
@@ -30,6 +35,8 @@ struct Seen {
 pub struct Overlaps {
     threads: HashMap<u32, Seen>,
     accesses: u64,
+    /// Of these, the ones by which a thread came back soon.
+    returns: u64,
     longest_bytes: u64,
     /// Most accesses are of the same thread as the one before.
     now: Option<(u32, Seen)>,
@@ -45,7 +52,10 @@ impl Overlaps {
             Some((now, seen)) if *now == thread => (seen.last, seen.accesses) = (place, seen.accesses + 1),
             _ => {
                 self.keep();
-                let seen = self.threads.get(&thread).copied().unwrap_or(Seen { first: place, last: 0, accesses: 0 });
+                let before = self.threads.get(&thread).copied();
+                let soon = SOON.saturating_mul(self.threads.len() as u64);
+                self.returns += u64::from(before.is_some_and(|it| place - it.last <= soon));
+                let seen = before.unwrap_or(Seen { first: place, last: 0, accesses: 0 });
                 self.now = Some((thread, Seen { last: place, accesses: seen.accesses + 1, ..seen }));
             }
         }
@@ -66,6 +76,10 @@ impl Overlaps {
     /// As many as were at work at once, or `most`. The first accesses of a trace alone have no more than all of them.
     pub fn at_most(mut self, most: u32) -> ReplayThreads {
         self.keep();
+        if self.returns.saturating_mul(TURNS) < self.accesses {
+            let of = self.threads.into_keys().map(|it| (it, 0)).collect();
+            return ReplayThreads { count: 1, ends: vec![self.accesses], of };
+        }
         let mut all: Vec<(u32, Seen)> = self.threads.into_iter().collect();
         all.sort_unstable_by_key(|it| it.1.first);
         // How many are at work at once in each part, and its accesses; of each thread its part and which of these it is.
@@ -180,6 +194,19 @@ mod tests {
     }
 
     #[test]
+    fn threads_that_take_turns_of_many_accesses_are_one() {
+        // A goroutine that reads goes on in another thread every ten milliseconds.
+        let turns = |each: usize| (0..40).flat_map(|at| vec![at % 4; each]).collect::<Vec<u32>>();
+        assert_eq!(in_one_part(&turns(1000)), vec![0; 40_000]);
+        assert_eq!(of(&turns(2)).count, 4);
+        // Two at once, whose processors go to two others for a while.
+        let two = |a: u32| vec![[a, a + 1]; 500].concat();
+        assert_eq!(of(&[two(0), two(2), two(0), two(2)].concat()).count, 4);
+        // After a long time alone.
+        assert_eq!(of(&[vec![0; 100_000], two(1), vec![0]].concat()).count, 3);
+    }
+
+    #[test]
     fn one_that_begins_takes_the_place_of_one_that_ended() {
         // Two processes at a time, of four.
         assert_eq!(in_one_part(&[0, 1, 0, 2, 1, 3, 2, 3]), [0, 1, 0, 0, 1, 1, 0, 1]);
@@ -229,6 +256,14 @@ mod tests {
         #[test]
         fn threads_at_once_are_apart_and_parts_do_not_overlap(order in proptest::collection::vec(0..12_u32, 1..60)) {
             let shares = shares(&order);
+            // Whether a thread comes back soon, counted anew.
+            let comes_back = |at: usize| {
+                let before = order[..at].iter().rposition(|it| *it == order[at]);
+                let threads = order[..at].iter().collect::<std::collections::HashSet<_>>().len();
+                before.is_some_and(|before| at - before > 1 && (at - before) as u64 <= SOON * threads as u64)
+            };
+            let take_turns = !(0..order.len()).any(comes_back);
+            proptest::prop_assert!(!take_turns || shares.iter().all(|it| *it == (0, 0)), "{:?}", shares);
             let interval = |thread: u32| {
                 let places = || order.iter().enumerate().filter(move |it| *it.1 == thread).map(|it| it.0);
                 Some((places().next()?, places().next_back()?))
@@ -236,7 +271,7 @@ mod tests {
             for (a, b) in (0..12).flat_map(|a| (0..a).map(move |b| (a, b))) {
                 let Some((a, b)) = interval(a).zip(interval(b)) else { continue };
                 let is_at_once = a.0 < b.1 && b.0 < a.1;
-                proptest::prop_assert!(!is_at_once || shares[a.0].0 == shares[b.0].0 && shares[a.0] != shares[b.0]);
+                proptest::prop_assert!(take_turns || !is_at_once || shares[a.0].0 == shares[b.0].0 && shares[a.0] != shares[b.0]);
             }
             proptest::prop_assert!(shares.is_sorted_by_key(|it| it.0), "{:?}", shares);
         }
