@@ -126,7 +126,8 @@ fn mapped(summary: &FileSummary, some_are_small: bool) -> String {
     }
     let populated = file.counts.iter().flat_map(|it| &it.mappings).filter(|it| it.populate);
     let populated = populated.map(|it| it.count).fold(0, u64::saturating_add);
-    let populated = if populated > 0 { format!(", {populated} of them with MAP_POPULATE") } else { String::new() };
+    let populated =
+        if populated > 0 { format!(", {populated} of them with MAP_POPULATE or MAP_LOCKED") } else { String::new() };
     // Which file the small ones are of is not known.
     let pages = match some_are_small {
         true => "the pages that were touched in mappings of 1 MiB or more",
@@ -327,12 +328,12 @@ mod tests {
               500 distinct pages of 4 KiB (1.95 MiB); the last byte that was read ends at 2 MiB
               0.0 % begin where the one before ended, of its thread or of all
               sizes: 4 KiB (500)
-              mapped 2 times, 1 of them with MAP_POPULATE: the pages that were touched in mappings of 1 MiB or more are among the accesses, in the order of their first touches, but for at most 1,500 that could not be seen
+              mapped 2 times, 1 of them with MAP_POPULATE or MAP_LOCKED: the pages that were touched in mappings of 1 MiB or more are among the accesses, in the order of their first touches, but for at most 1,500 that could not be seen
               advised: madvise(MADV_WILLNEED) 2 times
 
             /b
               2 MiB, evicted before it was recorded, as far as that could be
-              mapped 2 times, 1 of them with MAP_POPULATE: the pages that were touched are not known, or not all of them: the time for it was over after 30 s; a longer --exact-budget may reach the end
+              mapped 2 times, 1 of them with MAP_POPULATE or MAP_LOCKED: the pages that were touched are not known, or not all of them: the time for it was over after 30 s; a longer --exact-budget may reach the end
               advised: madvise(MADV_WILLNEED) 2 times
 
             not among them: 700 calls, touches and mappings beyond what a trace holds, touches in 1 mapping of less than 1 MiB

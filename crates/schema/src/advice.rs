@@ -199,7 +199,7 @@ pub enum AdviceReason {
     Populated {
         touched_share: f64,
     },
-    /// So much of the file is populated, or brought in by madvise(2): a replay does that with all of it.
+    /// So much of the file is populated, or asked for in advance: a replay does that with all of it.
     PartPopulated {
         bytes: u64,
         file_bytes: u64,
@@ -451,7 +451,7 @@ pub enum How {
 pub enum AdviceCaveat {
     /// SIGBUS, resident memory, shootdowns, nothing asynchronous.
     TowardsMapping,
-    /// A copy, and no pages shared with others.
+    /// A copy, records across the end of a buffer, and no pages shared with others.
     TowardsCalls,
     /// Valid here.
     ThisMachine,

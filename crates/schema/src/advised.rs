@@ -116,14 +116,16 @@ impl Pattern {
         self.touched_bytes() / self.file_bytes.max(1) as f64
     }
 
-    /// Of the access in the middle; 0 without one.
+    /// Half of the bytes are reached by accesses of at most this size; 0 without one. By their number, programs that read a header
+    /// before each large block would read small ones.
     pub fn access_bytes(&self) -> f64 {
-        let all = self.sizes.iter().map(|it| it.events as f64).sum::<f64>();
+        let bytes = |it: &Bin| it.events as f64 * it.value as f64;
+        let all = self.sizes.iter().map(bytes).sum::<f64>();
         let mut sizes = self.sizes.clone();
         sizes.sort_by_key(|it| it.value);
         let mut before = 0.0;
         let middle = sizes.iter().find(|it| {
-            before += it.events as f64;
+            before += bytes(it);
             before * 2.0 >= all
         });
         middle.map_or(0.0, |it| it.value as f64)

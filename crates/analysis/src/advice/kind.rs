@@ -242,7 +242,7 @@ impl Seen {
     }
 }
 
-/// What a program brings in of a file in advance, where that is a part of it: an arm brings in all of it. What it asks for in
+/// What a program asks for of a file in advance, where that is a part of it: an arm asks for all of it. What it asks for in
 /// several ways may be the same bytes.
 pub(crate) fn part_ahead(recorded: &Arm, seen: &Access, file_bytes: u64) -> Option<u64> {
     let bytes = match recorded.maps() {

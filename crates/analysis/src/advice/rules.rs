@@ -22,7 +22,7 @@ const SMALL_BYTES: f64 = 4096.0;
 /// More are many, of files of which the one in the middle is smaller than that.
 const MANY_MAPPINGS: u64 = 500;
 const SMALL_FILE_BYTES: u64 = 64 << 10;
-/// Of the reads of a file's own position.
+/// Of the reads of a file's own position, or of its bytes.
 const MOSTLY: f64 = 0.5;
 
 /// What is known of a program's accesses in one state.
@@ -50,6 +50,11 @@ impl Evidence<'_> {
         self.state.waits_for_device()
     }
 
+    /// Most of the file came in.
+    fn has_most(&self) -> bool {
+        self.brought_in_bytes.is_some_and(|it| it >= MOSTLY * self.pattern.file_bytes as f64)
+    }
+
     fn more_than(&self, times: f64) -> Option<AdviceReason> {
         let (bytes, touched_bytes) = (self.brought_in_bytes?, self.pattern.touched_bytes());
         (bytes > times * touched_bytes).then_some(AdviceReason::BroughtIn { bytes, touched_bytes })
@@ -71,8 +76,9 @@ pub(crate) const RULES: &[Rule] = &[
         code: AdviceCode::M6,
         fires: |it| {
             let touched_share = it.pattern.touched_share();
-            // To ask for what is in memory takes hardly any time, unless pages are mapped.
-            let is_work = it.recorded.fills_page_table() || (populates(it.recorded) && it.is_cold());
+            // To ask for what is in memory takes hardly any time, unless pages are mapped; and of what WILLNEED asks for the kernel
+            // reads one window (mm/readahead.c, `force_page_cache_ra`).
+            let is_work = it.recorded.fills_page_table() || (populates(it.recorded) && it.is_cold() && it.has_most());
             let is_idle = is_work && touched_share < Pattern::LITTLE;
             is_idle.then_some(AdviceReason::Populated { touched_share })
         },
@@ -279,7 +285,10 @@ mod tests {
 
     #[test]
     fn m6_holds_where_what_is_populated_is_hardly_touched() {
-        let of = |arm, state, pages| case(arm, state, pattern(pages, 4096, pages, 0));
+        let of = |arm, state, pages| Case {
+            brought_in: Some(GIB as f64),
+            ..case(arm, state, pattern(pages, 4096, pages, 0))
+        };
         for (arm, is_cached_too) in [
             ("mmap+map-populate", true),
             ("mmap+populate-read", true),
@@ -288,10 +297,13 @@ mod tests {
         ] {
             let cached: &[AdviceCode] = if is_cached_too { &[AdviceCode::M6] } else { &[] };
             assert_eq!(fired(&of(arm, State::Cached, FEW)), cached, "{arm}");
-            assert_eq!(fired(&of(arm, State::Cold, FEW)), [AdviceCode::M6], "{arm}");
+            assert_eq!(fired(&of(arm, State::Cold, FEW)).first(), Some(&AdviceCode::M6), "{arm}");
             assert_eq!(fired(&of(arm, State::Cached, GIB / 4096 / 2)), [], "{arm}");
         }
         assert_eq!(fired(&of("mmap", State::Cached, FEW)), []);
+        let a_window = |arm| Case { brought_in: Some((8 << 20) as f64), ..of(arm, State::Cold, FEW) };
+        assert!(!fired(&a_window("mmap+willneed")).contains(&AdviceCode::M6), "hardly anything was brought in");
+        assert!(fired(&a_window("mmap+map-populate")).contains(&AdviceCode::M6));
     }
 
     #[test]

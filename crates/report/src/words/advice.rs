@@ -47,7 +47,7 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             format!("the file is brought in in advance, and {} of it is touched", percent(*touched_share))
         }
         AdviceReason::PartPopulated { bytes, file_bytes } => format!(
-            "the program brings in {} of {} in advance, and its replay all of it",
+            "the program asks for {} of {} in advance, and its replay for all of it",
             size(*bytes as f64),
             size(*file_bytes as f64)
         ),
@@ -306,7 +306,9 @@ pub fn advice_caveat(of: &AdviceCaveat) -> String {
                 .into()
         }
         AdviceCaveat::TowardsCalls => {
-            "reading by calls: one more copy, and no pages shared with other processes".into()
+            "reading by calls: one more copy, what lies across the end of a buffer has to be moved, and no pages are shared with \
+             other processes"
+                .into()
         }
         AdviceCaveat::ThisMachine => "valid for this machine, its kernel and this data".into(),
         AdviceCaveat::WholePages => {

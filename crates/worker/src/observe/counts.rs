@@ -49,6 +49,15 @@ impl Program {
     }
 }
 
+/// Whether a file that may be written to was read at its position.
+pub(super) fn is_moved_by_writes(of: &observation::Access) -> bool {
+    let moves = |name: &String| {
+        let call = CALLS.iter().find(|it| it.name == name);
+        call.is_some_and(|it| matches!(it.does, Does::Read { offset: None, .. } | Does::Transfer { .. }))
+    };
+    of.opens_for_writing > 0 && of.calls.keys().any(moves)
+}
+
 impl Counts {
     pub(super) fn new(named: impl IntoIterator<Item = Identity>) -> Counts {
         Counts {
@@ -67,12 +76,7 @@ impl Counts {
 
     /// Whether a file that may be written to was read at its position.
     fn reads_where_writes_move(&self) -> bool {
-        let moves = |name: &String| {
-            let call = CALLS.iter().find(|it| it.name == name);
-            call.is_some_and(|it| matches!(it.does, Does::Read { offset: None, .. } | Does::Transfer { .. }))
-        };
-        let written = self.files.iter().map(|it| &it.access).filter(|it| it.opens_for_writing > 0);
-        written.flat_map(|it| it.calls.keys()).any(moves)
+        self.files.iter().any(|it| is_moved_by_writes(&it.access))
     }
 
     /// The result.

@@ -460,7 +460,8 @@ impl<S: Sink> Model<S> {
             shared: flags & libc::MAP_TYPE != libc::MAP_PRIVATE,
             writable: protection & libc::PROT_WRITE != 0,
             executable: protection & libc::PROT_EXEC != 0,
-            populate: flags & libc::MAP_POPULATE != 0,
+            // The kernel fills the page table for both (mm/mmap.c, `do_mmap`).
+            populate: flags & (libc::MAP_POPULATE | libc::MAP_LOCKED) != 0,
         };
         let via = Via::Mapping(kind);
         self.sink.access(&ObservedAccess { thread, file, span: Span { offset, bytes }, via });

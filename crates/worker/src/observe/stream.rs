@@ -16,7 +16,10 @@ use sys::{
     mount::is_made_up,
 };
 
-use super::access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Pages, Sink, Via};
+use super::{
+    access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Pages, Sink, Via},
+    counts::is_moved_by_writes,
+};
 
 /// Of all files, so that the header stays within its bound (`schema::trace`).
 const PARTS_MAX: usize = 1 << 15;
@@ -56,6 +59,9 @@ pub(super) struct Stream {
     body: Body,
     is_full: bool,
     left_out: LeftOut,
+    /// Of these, accesses and mappings of files for which the table has no room: whoever reads the trace does not see that
+    /// there are such files.
+    of_no_place: u64,
     /// Of mappings that are too small to be seen page by page, if each page was touched.
     unseen_pages: u64,
     parts_left: usize,
@@ -107,6 +113,7 @@ impl Stream {
             body: Body::default(),
             is_full: false,
             left_out: LeftOut::default(),
+            of_no_place: 0,
             unseen_pages: 0,
             parts_left: PARTS_MAX,
             bytes: 0,
@@ -118,8 +125,8 @@ impl Stream {
         let Ended { recorder, mut run, not_seen, beyond, beyond_writes, touches, budget_ms, unexplained } = ended;
         let mut of_any_file = beyond;
         // Where a file that is written to is read after them is not known.
-        let is_written = |id: &FileId| counts.get(id.0).is_some_and(|it| it.access.opens_for_writing > 0);
-        if self.table.iter().any(is_written) {
+        let is_moved = |id: &FileId| counts.get(id.0).is_some_and(|it| is_moved_by_writes(&it.access));
+        if self.table.iter().any(is_moved) {
             of_any_file += beyond_writes;
         }
         self.left_out.beyond_limit += of_any_file;
@@ -147,7 +154,7 @@ impl Stream {
         let lost = touches.map_or(0, |it| it.lost);
         let missing = [beyond_limit, unknown_offset, unseen, lost].into_iter().fold(0, u64::saturating_add);
         let header = Header::new(recorder, files, self.left_out).lacking(kept, missing);
-        let of_any_file = Some(of_any_file.saturating_add(lost));
+        let of_any_file = Some(of_any_file.saturating_add(lost).saturating_add(self.of_no_place));
         let header = Header { of_any_file, not_seen, run: Some(run), ..header };
         (header, self.body)
     }
@@ -225,7 +232,15 @@ impl Stream {
 
     fn beyond(&mut self, id: FileId) {
         self.left_out.beyond_limit += 1;
-        self.files[id.0].file.missing += 1;
+        self.lacks(id);
+    }
+
+    /// One access, or mapping, that is not in the trace.
+    fn lacks(&mut self, id: FileId) {
+        match self.place(id) {
+            Some(_) => self.files[id.0].file.missing += 1,
+            None => self.of_no_place += 1,
+        }
     }
 
     /// Where a call read was not seen, but that it did is known.
@@ -233,8 +248,7 @@ impl Stream {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.files[id.0].is_named {
             self.left_out.unknown_offset += 1;
-            self.files[id.0].file.missing += 1;
-            self.place(id);
+            self.lacks(id);
         } else {
             self.left_out.other_files += 1;
         }
@@ -263,9 +277,9 @@ impl Stream {
                 *missing = missing.saturating_add(pages);
                 self.explain(id, span);
             }
-            // One whose mappings are not known to a reader of the trace.
-            let is_left_out = self.place(id).is_none();
-            self.left_out.beyond_limit += u64::from(is_left_out);
+            if self.place(id).is_none() {
+                self.beyond(id);
+            }
         }
     }
 
@@ -553,7 +567,9 @@ mod tests {
         assert_eq!(header.left_out.beyond_limit as usize, FILES_MAX + 2 - accesses.len());
         assert!(header.coverage < 1.0 && header.files.len() == accesses.len(), "{}", header.coverage);
         let of_table = header.coverage_of(accesses.iter().map(|_| (1, true)));
-        assert_eq!(of_table, 1.0, "what has no place in the table is of no file of it");
+        assert_eq!(of_table, header.coverage, "which files there are is not known");
+        let of_one = header.coverage_of(accesses.iter().enumerate().map(|(at, _)| (1, at == 0)));
+        assert!(of_one < 1.0, "nor whether that one matters: {of_one}");
     }
 
     #[test]
@@ -650,11 +666,11 @@ mod tests {
                 stream.access(&access(1, at, 0, PAGE, MAPPED));
             }
             let (header, _) = stream.finish(&[], ended(None));
-            (header.files.len(), header.left_out.beyond_limit, header.coverage)
+            (header.files.len(), header.left_out.beyond_limit, header.of_any_file.unwrap(), header.coverage)
         };
-        assert_eq!(of(2000), (2000, 0, 1.0));
-        let (held, beyond, coverage) = of(FILES_MAX + 1);
-        assert_eq!(held as u64 + beyond, FILES_MAX as u64 + 1);
+        assert_eq!(of(2000), (2000, 0, 0, 1.0));
+        let (held, beyond, of_any_file, coverage) = of(FILES_MAX + 1);
+        assert_eq!((held as u64 + beyond, beyond), (FILES_MAX as u64 + 1, of_any_file));
         assert!(beyond > 0 && coverage < 1.0, "{beyond} {coverage}");
     }
 }
