@@ -42,6 +42,8 @@ const MAPPED_FLOOR: f64 = 32.0;
 
 /// Random offsets that reach less than this share of what uniform ones would are not uniform over the range.
 const COVERAGE_SHARE: f64 = 0.90;
+/// Standard deviations below the mean of uniform offsets: of a handful of blocks, so few are reached by chance.
+const BY_CHANCE: f64 = 4.0;
 
 #[derive(Debug, Default)]
 pub(crate) struct Work {
@@ -274,14 +276,15 @@ impl Both<'_, '_> {
         let ops = median(|tally| tally.ops);
         // What is reached is counted as far as it was looked at.
         let looked_at = f64::from(own.consumed_percent) / 100.0;
-        let covered = |span: u64| looked_at * uniform_coverage(span, own.block_bytes, own.aligned, ops);
-        let [reachable, would] = [own.range.bytes, window].map(covered);
+        let covered = |span: u64| uniform_coverage(span, own.block_bytes, own.aligned, ops).map(|it| looked_at * it);
+        let [[reachable, chance], [would, _]] = [own.range.bytes, window].map(covered);
+        let uniform = reachable.min(would);
         let (of_file, whole_bytes, would_bytes, reached_bytes) = (window >= says.file_bytes, window, would, distinct);
         if (own.range.bytes as f64) < COVERAGE_SHARE * window as f64 {
             let range_bytes = own.range.bytes;
             let small = Caution::SmallRange { of_file, range_bytes, whole_bytes, would_bytes, reached_bytes };
             work.warnings.push(small);
-        } else if distinct < COVERAGE_SHARE * reachable.min(would) {
+        } else if distinct < (COVERAGE_SHARE * uniform).min(uniform - BY_CHANCE * chance) {
             work.warnings.push(Caution::NotUniform { of_file, reached_bytes, whole_bytes, would_bytes });
         }
     }
@@ -340,16 +343,19 @@ pub(crate) fn too_little_from_device([a, b]: [(f64, f64); 2], allocated_bytes: O
     }
 }
 
-/// Bytes that `ops` uniform offsets reach at least once, in the mean: slots (1 - (1 - 1/slots)^ops). Aligned blocks never
-/// reach an end that is shorter than one.
-fn uniform_coverage(span: u64, block_bytes: u64, aligned: bool, ops: f64) -> f64 {
+/// Bytes that `ops` uniform offsets reach at least once, in the mean, slots (1 - (1 - 1/slots)^ops), and their standard deviation:
+/// of slots that are left out, those of pairs less those of each. Aligned blocks never reach an end that is shorter than one.
+fn uniform_coverage(span: u64, block_bytes: u64, aligned: bool, ops: f64) -> [f64; 2] {
     let block = block_bytes.clamp(1, span.max(1));
     let reachable = if aligned { span - span % block } else { span } as f64;
     let slots = reachable / block as f64;
     if slots <= 1.0 {
-        return reachable;
+        return [reachable, 0.0];
     }
-    reachable * -(ops * (-1.0 / slots).ln_1p()).exp_m1()
+    let left_out = |of: f64| (ops * (-of / slots).max(-1.0).ln_1p()).exp();
+    let pairs = (slots - 1.0) * left_out(2.0) - slots * left_out(1.0).powi(2);
+    let variance = slots * (pairs + left_out(1.0)).max(0.0);
+    [reachable * -(ops * (-1.0 / slots).ln_1p()).exp_m1(), block as f64 * variance.sqrt()]
 }
 
 /// What happened during the pass that the state it started from excludes.
@@ -381,11 +387,15 @@ mod tests {
     #[test]
     fn uniform_offsets_reach_what_probability_says() {
         // 2^20 blocks drawn from 2^20 slots leave 1/e of them untouched.
-        let reached = uniform_coverage(1 << 32, 4096, true, f64::from(1 << 20));
+        let [reached, chance] = uniform_coverage(1 << 32, 4096, true, f64::from(1 << 20));
         assert!((reached / 4_294_967_296.0 - (1.0 - (-1f64).exp())).abs() < 1e-6);
-        assert_eq!(uniform_coverage(4096, 4096, true, 1.0), 4096.0);
-        assert_eq!(uniform_coverage(4096, 8192, true, 1.0), 4096.0, "a block is cut to its range");
-        assert_eq!(uniform_coverage(0, 0, true, 5.0), 0.0);
-        assert_eq!([true, false].map(|aligned| uniform_coverage(7, 2, aligned, 1e9)), [6.0, 7.0]);
+        assert!(chance < 1e-3 * reached, "{chance}");
+        assert_eq!(uniform_coverage(4096, 4096, true, 1.0), [4096.0, 0.0]);
+        assert_eq!(uniform_coverage(4096, 8192, true, 1.0), [4096.0, 0.0], "a block is cut to its range");
+        assert_eq!(uniform_coverage(0, 0, true, 5.0)[0], 0.0);
+        assert_eq!([true, false].map(|aligned| uniform_coverage(7, 2, aligned, 1e9)), [[6.0, 0.0], [7.0, 0.0]]);
+        // Of 5^5 ways to draw five of five, by hand: 3.36 in the mean, with a variance of 0.509.
+        let [reached, chance] = uniform_coverage(5, 1, true, 5.0);
+        assert!((reached - 3.3616).abs() < 1e-9 && (chance.powi(2) - 0.509_308_0).abs() < 1e-3, "{reached} {chance}");
     }
 }

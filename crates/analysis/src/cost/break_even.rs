@@ -129,8 +129,9 @@ fn break_even(costs: &Costs, baseline: &Cell, arm: &Cell) -> Option<BreakEven> {
     })
 }
 
-/// The numbers of reads that both arms were measured with, each beside what is expected from the others.
+/// The numbers of reads that both arms were measured with, each beside what is expected from the others of them.
 fn measured(baseline: &MeasuredPoints, arm: &MeasuredPoints) -> Vec<BreakEvenMeasured> {
+    let [baseline, arm] = [&baseline.beside(arm), &arm.beside(baseline)];
     let both = baseline.0.iter().filter_map(|of_baseline| {
         let of_arm = arm.0.iter().find(|it| it.made == of_baseline.made)?;
         let without = |seen: &MeasuredPoints, point: &MeasuredPoint| {
@@ -277,6 +278,12 @@ impl MeasuredPoints {
             (Some((_, only)), None) | (None, Some((_, only))) => OffBetween { at: only, fewer: only, more: only },
             (None, None) => OffBetween { at: 0.0, fewer: 0.0, more: 0.0 },
         }
+    }
+
+    /// Those of passes that another arm made, too.
+    fn beside(&self, other: &MeasuredPoints) -> MeasuredPoints {
+        let is_made = |it: &&MeasuredPoint| other.0.iter().any(|other| other.made == it.made);
+        MeasuredPoints(self.0.iter().filter(is_made).cloned().collect())
     }
 
     fn without(&self, reads: f64) -> MeasuredPoints {

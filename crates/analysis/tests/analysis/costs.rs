@@ -823,6 +823,12 @@ fn where_the_mapping_overtakes_follows_from_what_was_measured_beside_unit_costs(
     for it in &slower.measured {
         assert!((it.speedup / it.expected - 1.0).abs() < 0.05, "each shows what is off at the other: {it:?}");
     }
+    // What one arm alone was measured with is no part of what the one pass of both is held against.
+    let mut lab = cold_lab(&[100, 3000], 1.5);
+    lab.record.samples.retain(|it| it.cell != 3);
+    let [it] = lab.analyze().costs.unwrap().break_evens.try_into().expect("one question");
+    let [of_both] = &it.measured[..] else { panic!("{:?}", it.measured) };
+    assert!((of_both.expected / as_expected.measured[0].expected - 1.0).abs() < 1e-9, "{of_both:?} {as_expected:?}");
 }
 
 #[test]

@@ -265,6 +265,15 @@ fn the_end_of_a_file_where_no_whole_block_fits_is_nothing_that_random_offsets_mi
         )
     };
     comparable_with(&survey(true, 2 * MIB), &[&warning("57 % of the file (2 MiB of 3.50 MiB)", "3.00 MiB")]);
+    // Of five places five draws reach three by chance in every second pass, and of a hundred at most eighty in none.
+    let few = |mib: u64, reached: u64| {
+        let mut condition = random("1 MiB", State::Cached);
+        (condition.file_bytes, condition.range.bytes, condition.ops) = (mib * MIB, mib * MIB, mib);
+        let reaches = move |_: u32, pass: &mut Pass| pass.tally.distinct_bytes = reached * MIB;
+        Lab::duel_with(condition, ("read", 2e5), reaches, ("mmap", 1e5), reaches)
+    };
+    comparable_with(&few(5, 3), &[]);
+    comparable_with(&few(100, 50), &[&warning("50 % of the file (50 MiB of 100 MiB)", "63.40 MiB")]);
     // Blocks that begin anywhere reach the end, too.
     comparable_with(&survey(false, 3 * MIB), &[&warning("86 % of the file (3 MiB of 3.50 MiB)", "3.50 MiB")]);
 }
