@@ -11,7 +11,11 @@ use schema::{
     record::{Environment, Outcome, Reading, Sample, ScenarioResult},
 };
 
-use crate::{machine::host, plan::Plan, target::Target};
+use crate::{
+    machine::host,
+    plan::{self, Plan},
+    target::Target,
+};
 
 /// What scenarios found, by their names.
 pub type Scenarios = BTreeMap<String, Reading<ScenarioResult>>;
@@ -22,7 +26,7 @@ pub(super) fn lost(record: &Record, plan: &Plan) -> Vec<String> {
     if !record.environment.root {
         lost.push("not root: folio sizes and kernel settings in debugfs are not recorded".into());
     }
-    lost.extend(merged(&record.experiment, plan));
+    lost.extend(merged(&record.experiment, plan, record.environment.cache_memory_bytes()));
     if let Some(reason) = record.target.residency.reason().filter(|_| record.target.file_system != "tmpfs") {
         lost.push(reason.to_string());
     }
@@ -52,7 +56,7 @@ pub(super) fn part_of_file(record: &Record) -> Option<String> {
 }
 
 /// Numbers of random reads of the file of which a part of it has so few that they come to one pass.
-fn merged(experiment: &Experiment, plan: &Plan) -> Vec<String> {
+fn merged(experiment: &Experiment, plan: &Plan, memory_bytes: u64) -> Vec<String> {
     let of_comparison = |(origin, compare): (usize, &Compare)| {
         let mut conditions = plan.conditions.iter().zip(&plan.origins).filter(|(_, it)| **it == origin);
         let (condition, _) = conditions.find(|(it, _)| compare.range.is_none() && it.dense_ops(u64::MAX) < u64::MAX)?;
@@ -61,8 +65,12 @@ fn merged(experiment: &Experiment, plan: &Plan) -> Vec<String> {
             made.entry(condition.dense_ops(*asked)).or_default().push(asked.to_string());
         }
         let (made, asked) = made.into_iter().find(|(_, asked)| asked.len() > 1)?;
+        let more = match condition.range.bytes < plan::range_most(memory_bytes) {
+            true => "a larger --budget",
+            false => "a `range` in the experiment",
+        };
         Some(format!(
-            "{} random reads of the file come to one pass of {made} in {}; a larger --budget reads more of the file",
+            "{} random reads of the file come to one pass of {made} in {}; {more} reads more of the file",
             asked.join(", "),
             schema::Bytes(condition.range.bytes)
         ))
@@ -160,12 +168,13 @@ mod tests {
                         block = \"4 KiB\"\nstate = \"cached\"\nops = [1000, 2000, 4000, 800000]\n";
             let experiment = Experiment::parse("x", text).unwrap();
             let plan = Plan::new(&experiment, 256 << 20, window, |_| Ok(()));
-            (plan.conditions.len(), merged(&experiment, &plan))
+            (plan.conditions.len(), merged(&experiment, &plan, 64 << 30), merged(&experiment, &plan, 4 * window))
         };
-        let (conditions, merged) = said(50 << 20);
+        let (conditions, merged, of_all_memory) = said(50 << 20);
         assert_eq!((conditions, merged.len()), (2, 1), "{merged:?}");
         assert!(merged[0].contains("1000, 2000, 4000 random reads") && merged[0].contains("50 MiB"), "{merged:?}");
-        assert_eq!(said(256 << 20), (4, Vec::new()));
+        assert!(merged[0].contains("--budget") && !of_all_memory[0].contains("--budget"), "{of_all_memory:?}");
+        assert_eq!(said(256 << 20), (4, Vec::new(), Vec::new()));
     }
 
     #[test]

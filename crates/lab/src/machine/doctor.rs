@@ -2,7 +2,11 @@
 
 use std::{path::Path, sync::atomic::AtomicBool};
 
-use schema::{Condition, Consume, State, record::ReclaimScheme, runtime::Can};
+use schema::{
+    Condition, Consume, Span, State,
+    record::{Environment, ReclaimScheme},
+    runtime::Can,
+};
 
 use sys::cache::Way;
 
@@ -10,7 +14,7 @@ use super::host;
 use crate::{
     cgroups::Cgroups,
     counted,
-    plan::possible,
+    plan::{RANGE_BYTES_MIN, possible},
     probe, runtime,
     target::{self, Target},
 };
@@ -69,7 +73,7 @@ pub fn examine(place: Place, interrupted: &AtomicBool) -> Vec<Check> {
     check("verifying residency", target.clone().and_then(residency));
     check("folio sizes in the cache", target.and_then(folio_sizes));
     let (environment, disk) = (host::detect(&|| None), target::disk_of(path));
-    check("memory", Ok(format!("{} available", schema::Bytes(environment.memory_available_bytes >> 20 << 20))));
+    check("memory", Ok(memory(&environment)));
     check(
         "device",
         disk.clone().map(|disk| {
@@ -136,9 +140,18 @@ fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<Stri
 
 /// What a run and its dry run ask before they measure anything in a state.
 fn state(state: State, target: &Target, cgroups: &Cgroups) -> Result<String, String> {
-    let condition = Condition { state, ..Condition::plain(target.bytes) };
+    // Of a larger file a run may take a part, of no less than this.
+    let range = Span { offset: 0, bytes: target.bytes.min(RANGE_BYTES_MIN) };
+    let condition = Condition { state, range, ..Condition::plain(target.bytes) };
     possible::condition(&condition, target, cgroups)?;
     if state == State::Locked { lockable() } else { Ok("yes".into()) }
+}
+
+/// What the page cache can have, as a run counts it.
+fn memory(environment: &Environment) -> String {
+    let bytes = environment.cache_memory_bytes();
+    let by = if bytes < environment.memory_available_bytes { " (limit of the cgroup)" } else { "" };
+    format!("{} available{by}", schema::Bytes(bytes >> 20 << 20))
 }
 
 /// Whether memory stays where passes left it.
@@ -165,6 +178,8 @@ fn lockable() -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use schema::Reading;
+
     use super::*;
 
     #[test]
@@ -181,6 +196,15 @@ mod tests {
             let of_doctor = checks.iter().find(|check| check.what == format!("state {it}")).unwrap();
             assert_eq!(of_doctor.found.as_ref().err(), of_a_run.as_ref(), "{it}");
         }
+    }
+
+    #[test]
+    fn the_memory_that_is_said_to_be_available_is_what_a_run_plans_with() {
+        let mut environment = host::detect(&|| None);
+        (environment.memory_available_bytes, environment.memory_limit_bytes) = (4 << 30, Reading::Value(512 << 20));
+        assert_eq!(memory(&environment), "512 MiB available (limit of the cgroup)");
+        environment.memory_limit_bytes = Reading::unavailable("none");
+        assert_eq!(memory(&environment), "4 GiB available");
     }
 
     #[test]

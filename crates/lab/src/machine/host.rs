@@ -24,7 +24,7 @@ pub fn detect(kept: KeptKey) -> Environment {
         kernel: text(uname.release()),
         architecture: text(uname.machine()),
         cpu: Reading::from(cpu()),
-        cpus: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
+        cpus: sys::processors::allowed(),
         online_cpus: Reading::from(sys::processors::online().map(|it| it.len() as u32)),
         cpu_caches: Reading::from(cpu_caches(Path::new("/sys/devices/system/cpu"))),
         page_bytes: sys::page_bytes(),
@@ -211,29 +211,9 @@ fn mitigations() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The smallest limit of this process's memory cgroup and those above it, v2 or v1.
-fn memory_limit() -> io::Result<u64> {
-    let groups = fs::read_to_string("/proc/self/cgroup")?;
-    let limits = groups.lines().filter_map(|line| {
-        let mut parts = line.splitn(3, ':');
-        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let (roots, file): (&[&str], &str) = match controllers {
-            "" => (&["/sys/fs/cgroup", "/sys/fs/cgroup/unified"], "memory.max"),
-            "memory" => (&["/sys/fs/cgroup/memory"], "memory.limit_in_bytes"),
-            _ => return None,
-        };
-        roots
-            .iter()
-            .flat_map(|root| {
-                std::path::Path::new(path).ancestors().map(move |group| format!("{root}{}", group.display()))
-            })
-            .filter_map(|group| {
-                fs::read_to_string(format!("{}/{file}", group.trim_end_matches('/'))).ok()?.trim().parse().ok()
-            })
-            .min()
-    });
-    // v1 writes "no limit" as the largest page-aligned number.
-    limits.min().filter(|&bytes: &u64| bytes < 1 << 60).ok_or_else(|| io::Error::other("no memory limit is set"))
+/// The smallest limit of this process's memory cgroup and those above it.
+fn memory_limit() -> Result<u64, String> {
+    sys::cgroup::memory_limit()?.ok_or_else(|| "no memory limit is set".into())
 }
 
 fn reclaim_schemes() -> Result<Vec<ReclaimScheme>, String> {

@@ -38,7 +38,12 @@ pub fn range_limit(experiment: &Experiment, environment: &Environment, device: O
     let times = fills.iter().filter(|it| ***it != Fill::Found).count().max(1) as f64;
     let filling_s = budget.as_secs_f64() * FILLING_SHARE;
     let fillable = device.map_or(u64::MAX, |it| (it * filling_s / times) as u64);
-    whole_steps(RANGE_BYTES_MAX.min(memory / 4).min(fillable)).max(RANGE_BYTES_MIN)
+    range_most(memory).min(whole_steps(fillable)).max(RANGE_BYTES_MIN)
+}
+
+/// The largest part of a file that is measured where no range is written down, whatever the budget.
+pub(crate) fn range_most(memory_bytes: u64) -> u64 {
+    whole_steps(RANGE_BYTES_MAX.min(memory_bytes / 4))
 }
 
 /// `bytes`, rounded down to whole steps: a part of a file ends with a large folio (`whole_folios`), and O_DIRECT can read it to its

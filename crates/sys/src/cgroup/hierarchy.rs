@@ -195,6 +195,43 @@ fn place(own: &str, mounts: &str, root: &Path, controller: Controller) -> Result
     }
 }
 
+/// The smallest limit of the memory of this process's group and of those above it; none where none is set.
+///
+/// # Errors
+/// No tree that would show one is mounted here, or cannot be read.
+pub fn memory_limit() -> Result<Option<u64>, String> {
+    memory_limit_below(Path::new("/"))
+}
+
+/// The same with another root for `proc` and all mount points.
+pub(super) fn memory_limit_below(root: &Path) -> Result<Option<u64>, String> {
+    let read = |file: &str| {
+        let path = root.join("proc/self").join(file);
+        read_lossy(&path).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let (own, mounts) = (read("cgroup")?, read("mountinfo")?);
+    let v1 = Controller::Memory.word_v1();
+    let (mut is_shown, mut least) = (false, None::<u64>);
+    for (controllers, path) in own.lines().filter_map(|line| line.split_once(':')?.1.split_once(':')) {
+        let is_v1 = controllers.split(',').any(|word| word == v1);
+        let wanted = |kind: &str, options: &str| match is_v1 {
+            true => kind == "cgroup" && options.split(',').any(|word| word == v1),
+            false => kind == "cgroup2",
+        };
+        let file = if is_v1 { "memory.limit_in_bytes" } else { "memory.max" };
+        let tree = if is_v1 || controllers.is_empty() { directory(&mounts, path, wanted) } else { None };
+        let Some((top, group)) = tree else { continue };
+        is_shown = true;
+        for group in group.ancestors().take_while(|it| it.starts_with(&top)) {
+            // The top of the whole tree has none, nor has a group whose memory nothing controls.
+            let limit = fs::read_to_string(below(root, group).join(file)).ok().and_then(|it| it.trim().parse().ok());
+            // v1 writes "no limit" as the largest number that is a multiple of the page size.
+            least = [least, limit.filter(|it: &u64| *it < 1 << 60)].into_iter().flatten().min();
+        }
+    }
+    if is_shown { Ok(least) } else { Err("not known: no cgroup tree that has memory limits is mounted here".into()) }
+}
+
 /// The mount that shows a group, and the group's directory there. Of several (bind mounts in containers) the one that
 /// begins closest to the group.
 fn directory(mounts: &str, path: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<(PathBuf, PathBuf)> {

@@ -36,7 +36,7 @@ use std::{
 };
 
 use hierarchy::Version;
-pub use hierarchy::{Hierarchy, Note};
+pub use hierarchy::{Hierarchy, Note, memory_limit};
 use kernel::{Controller, Kernel};
 
 /// Prefix of the groups made here; no other group is ever removed.

@@ -19,6 +19,30 @@ fn shown(machine: &Machine, paths: &[PathBuf]) -> Vec<String> {
 }
 
 #[test]
+fn the_memory_limit_is_the_smallest_of_all_groups_above_and_none_only_where_a_tree_shows_it() {
+    let limit = |machine: &Machine| hierarchy::memory_limit_below(machine.folder.path());
+    let v2 = Machine::v2();
+    assert_eq!(limit(&v2), Ok(None));
+    v2.write(&format!("{V2_OWN}/memory.max"), "max\n");
+    assert_eq!(limit(&v2), Ok(None));
+    v2.write("sys/fs/cgroup/user.slice/memory.max", "1073741824\n");
+    assert_eq!(limit(&v2), Ok(Some(1 << 30)));
+    v2.write(&format!("{V2_OWN}/memory.max"), "536870912\n");
+    assert_eq!(limit(&v2), Ok(Some(1 << 29)));
+    for machine in [Machine::v1(), Machine::hybrid()] {
+        machine.write("sys/fs/cgroup/memory/session/memory.limit_in_bytes", "9223372036854771712\n");
+        assert_eq!(limit(&machine), Ok(None));
+        machine.write("sys/fs/cgroup/memory/session/one/memory.limit_in_bytes", "268435456\n");
+        assert_eq!(limit(&machine), Ok(Some(1 << 28)));
+    }
+    // As in a sandbox that has /proc and no cgroup tree.
+    let unmounted = Machine::v2();
+    unmounted.write("proc/self/mountinfo", "22 1 254:0 / / rw - ext4 /dev/vda rw\n");
+    unmounted.write(&format!("{V2_OWN}/memory.max"), "536870912\n");
+    limit(&unmounted).unwrap_err();
+}
+
+#[test]
 fn in_v1_each_controller_gets_a_group_below_the_one_that_this_process_is_in() {
     for machine in [Machine::v1(), Machine::hybrid()] {
         let hierarchy = machine.hierarchy();

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::thread::sched_getaffinity;
+use crate::processors;
 
 /// linux/ptrace.h; `libc` has it for some systems only.
 const EVENT_STOP: i32 = 128;
@@ -61,7 +61,7 @@ pub(super) fn wait(patient: bool) -> io::Result<Option<(i32, Stop)>> {
 }
 
 /// Whether this process may use more than one.
-static HAS_PROCESSORS: LazyLock<bool> = LazyLock::new(|| sched_getaffinity(None).is_ok_and(|it| it.count() > 1));
+static HAS_PROCESSORS: LazyLock<bool> = LazyLock::new(|| processors::allowed() > 1);
 
 fn next(flags: i32) -> io::Result<Option<(i32, Stop)>> {
     let mut status = 0;

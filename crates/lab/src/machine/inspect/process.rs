@@ -394,7 +394,7 @@ impl Files<'_> {
                         left -= pages;
                         self.held.present(&unadvised).map(places::merged).map_err(|error| refused(&error))
                     }
-                    false => Err(Unlooked::TooLargeMapping { pages, most: left }),
+                    false => Err(Unlooked::TooLargeMapping { pages, most: TABLE_PAGES }),
                 },
             );
         }
@@ -489,7 +489,7 @@ fn folios(
     let (file, bytes) = opened.clone()?;
     let pages = residency_of(residency)?.resident;
     if pages > *pages_left {
-        return Err(Unlooked::TooManyPages { pages, most: *pages_left });
+        return Err(Unlooked::TooManyPages { pages, most: FOLIO_PAGES });
     }
     let orders = folio_orders(file, bytes).map_err(|error| Unlooked::NoFolios { error: error.to_string() })?;
     *pages_left -= pages;
