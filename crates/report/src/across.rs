@@ -30,7 +30,7 @@ pub fn across(across: &Across, style: Style) -> String {
     for versus in &across.versus {
         page.blank();
         page.paragraph(0, Paint::Heading, &heading(versus));
-        for differs in &versus.differs {
+        for differs in versus.differs.iter().filter(|_| style.details) {
             page.labelled(
                 2,
                 &format!("{}:", fact(differs.what)),
@@ -38,15 +38,17 @@ pub fn across(across: &Across, style: Style) -> String {
                 &format!("{} → {}", fact_says(&differs.first), fact_says(&differs.second)),
             );
         }
-        if versus.differs.is_empty() {
+        if versus.differs.is_empty() && style.details {
             page.paragraph(2, Paint::Plain, SAME_PLACE);
         }
         for reason in &versus.not_comparable {
             page.run_in(2, "Not comparable:", Paint::Bad, &not_comparable(reason));
         }
         page.blank();
-        page.table(2, &table(versus));
-        page.blank();
+        if style.details {
+            page.table(2, &table(versus));
+            page.blank();
+        }
         page.paragraph(2, Paint::Plain, &counted(versus));
         if let Some(sizes) = sizes(versus) {
             page.paragraph(2, Paint::Unsure, &sizes);

@@ -3,7 +3,7 @@
 //! A reading that is absent is an empty cell; so is everything that an invalid or failed pass has no number for.
 //! Cells that were skipped have no samples and so no rows; the JSON document has them.
 //!
-//! Columns: what was done (`run` to `beside`; an arm that was entered with something else than its condition says has its
+//! Columns: what was done (`run` to `own_work_ns`; an arm that was entered with something else than its condition says has its
 //! own values here), its outcome (`status`, `reason`), the worker's clock and tally, pages resident before and after, how
 //! late a second thread was,
 //! and then every probe of the run by its name, in alphabetical order. Units end the names.
@@ -157,7 +157,7 @@ const FORMULA: [char; 8] = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d
 
 /// A text that would be a formula is marked as text, by the apostrophe that spreadsheets have for that. A number stays one.
 fn inert(field: String) -> String {
-    match field.starts_with(FORMULA) && field.parse::<f64>().is_err() {
+    match field.starts_with(FORMULA) && !field.parse::<f64>().is_ok_and(f64::is_finite) {
         true => format!("'{field}"),
         false => field,
     }

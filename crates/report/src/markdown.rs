@@ -302,7 +302,8 @@ fn push(out: &mut String, text: std::fmt::Arguments) {
 
 /// Escaped text: no markup, no table border, no HTML, no line break, no mention of a user.
 pub(crate) fn escape(text: &str) -> String {
-    let visible = visible(text);
+    // A name may have what glues words here, and it becomes a blank in the end.
+    let visible = visible(text).replace(GLUE, " ");
     let mut escaped = String::with_capacity(visible.len());
     let mut characters = visible.chars().peekable();
     let mut before = ' ';
@@ -311,7 +312,7 @@ pub(crate) fn escape(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '&' => escaped.push_str("&amp;"),
-            '`' | '|' | '*' | '\\' | '~' => {
+            '`' | '|' | '*' | '\\' | '~' | '$' => {
                 escaped.push('\\');
                 escaped.push(c);
             }
@@ -322,8 +323,11 @@ pub(crate) fn escape(text: &str) -> String {
                 escaped.push(c);
             }
             '_' => escaped.push_str("\\_"),
-            // A zero-width space, so that `user@host` mentions no user.
+            // A zero-width space, so that `user@host` mentions no user, `#2` no issue, and nothing is a link.
             '@' => escaped.push_str("@&#8203;"),
+            '#' if characters.peek().is_some_and(char::is_ascii_digit) => escaped.push_str("#&#8203;"),
+            ':' if characters.peek() == Some(&'/') => escaped.push_str(":&#8203;"),
+            '.' if escaped.to_ascii_lowercase().ends_with("www") => escaped.push_str("&#8203;."),
             c => escaped.push(c),
         }
         before = c;
@@ -373,7 +377,10 @@ mod tests {
             ("- item", "\\- item"),
             ("12) item", "12\\) item"),
             ("    code", "&#32;   code"),
-            ("[1]: http://x", "\\[1\\]: http://x"),
+            ("[1]: http://x", "\\[1\\]: http:&#8203;//x"),
+            ("see WWW.example.org, #12 and $x$", "see WWW&#8203;.example.org, #&#8203;12 and \\$x\\$"),
+            ("\u{a0}# heading", "&#32;# heading"),
+            ("\u{a0}- item", "&#32;- item"),
             ("1.83x [1.79, 1.88]", "1.83x [1.79, 1.88]"),
         ];
         for (text, expected) in cases {

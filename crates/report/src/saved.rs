@@ -54,7 +54,13 @@ pub fn history(history: &History, asked_for_cells: bool, folder: &str, style: St
     // Those of other machines are said behind it.
     let is_filtered = history.all > (count as u64).saturating_add(history.of_others);
     let runs = if is_filtered { format!("{count} of {all}") } else { counted(count, "run", "runs") };
-    page.paragraph(0, Paint::Quiet, &format!("{runs} in {folder}{others}"));
+    let imported = history.runs.iter().filter(|it| it.on.made_on().origin == Origin::Imported).count();
+    let place = match imported {
+        0 => format!(" in {folder}"),
+        1 => format!(", of which 1 is imported; own ones are in {folder}"),
+        _ => format!(", of which {imported} are imported; own ones are in {folder}"),
+    };
+    page.paragraph(0, Paint::Quiet, &format!("{runs}{place}{others}"));
     page.finish()
 }
 

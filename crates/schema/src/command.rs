@@ -14,6 +14,9 @@ pub use crate::runtime::COMMAND;
 /// How long a `--cleanup` may take that nothing waits for any more: after a failure, or when the run is stopped.
 pub const LAST_CLEANUP: Duration = Duration::from_secs(10);
 
+/// No argument of a program is longer (execve(2)), and a reader is shown no more of it.
+const LINE_BYTES_MAX: usize = 128 << 10;
+
 /// A command line and how it is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
@@ -79,6 +82,10 @@ impl Spec {
             Some(Setting::Word(text)) => Some(text.clone()),
             _ => None,
         };
+        let texts = options.keys().filter_map(|key| Some((key, text(key)?)));
+        if let Some((key, text)) = { texts }.find(|(_, text)| text.len() > LINE_BYTES_MAX) {
+            return Err(format!("the {key} of a command has {} bytes; expected at most {LINE_BYTES_MAX}", text.len()));
+        }
         let timeout_s = match options.get("timeout_s") {
             Some(Setting::Number(seconds)) => *seconds,
             _ => return Err("a command needs a time limit".into()),

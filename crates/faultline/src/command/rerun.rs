@@ -114,7 +114,7 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     output::emit_across(&measured.record, &measured.findings, Some(&versus), saved, &args.output, false)?;
     if !args.output.takes_stdout() {
         let across = Across { schema_version: SCHEMA_VERSION, versus: vec![versus], gates: Vec::new() };
-        output::show(&report::across(&across, output::style(true)))?;
+        output::show(&report::across(&across, output::style(!args.output.quiet)))?;
     }
     Ok(measured.outcome())
 }

@@ -46,7 +46,14 @@ fn scale(record: &Record) -> Option<String> {
     Some(match bytes {
         _ if bytes == full.0 => format!("a file of {file}, as published"),
         _ if bytes > full.0 || !record.target.made_here => format!("a file of {file}; published with {published}"),
-        _ => format!("a file of {file} instead of the published {published}; --full runs it at that size"),
+        _ => {
+            // Other experiments name the size themselves.
+            let name = &record.experiment.name;
+            let is_built_in = schema::builtin::STUDIES.iter().any(|(study, _)| study == name);
+            let full =
+                if is_built_in { format!("; `reproduce {name} --full` runs it at that size") } else { String::new() };
+            format!("a file of {file} instead of the published {published}{full}")
+        }
     })
 }
 

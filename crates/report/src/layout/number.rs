@@ -60,7 +60,12 @@ pub fn speedup(estimate: &Estimate) -> String {
 /// `1.2 %`.
 pub(crate) fn percent(share: f64) -> String {
     let percent = below_all(share) * 100.0;
-    let digits = if percent.abs() < 9.95 { 1 } else { 0 };
+    let digits = match percent.abs() {
+        // Little is not shown as nothing.
+        it if 0.0 < it && it < 0.05 => decimals(percent),
+        ..9.95 => 1,
+        _ => 0,
+    };
     format!("{}{GLUE}%", separated(percent, digits))
 }
 
@@ -193,13 +198,14 @@ pub(crate) fn significant(amount: f64) -> String {
     separated(amount, decimals(amount))
 }
 
-/// Decimals that give three significant digits; at most three of them.
+/// Decimals that give three significant digits, and of what is small two: it is never shown as nothing.
 fn decimals(amount: f64) -> usize {
     match amount.abs() {
         amount if amount >= 99.95 => 0,
         amount if amount >= 9.995 => 1,
         amount if amount >= 0.9995 || amount == 0.0 => 2,
-        _ => 3,
+        amount if amount >= 0.0995 => 3,
+        amount => (1.0 - amount.log10().floor()).min(9.0) as usize,
     }
 }
 
@@ -282,12 +288,13 @@ mod tests {
         assert_eq!(speedup(&estimate(1.83, 1.79, 1.88)), "1.83x [1.79, 1.88]");
         assert_eq!(speedup(&estimate(0.0553, 0.05, 0.06)), "0.055x [0.050, 0.060]");
         assert_eq!(speedup(&estimate(0.553, 0.5, 0.6)), "0.55x [0.50, 0.60]");
+        assert_eq!(speedup(&estimate(0.000_412, 0.000_4, 0.000_43)), "0.00041x [0.00040, 0.00043]");
         assert_eq!(speedup(&estimate(27.84, 26.0, 30.1)), "27.8x [26.0, 30.1]");
         let faster = [1.25, 0.8, 1.006, 1.0 / 1.006, 1.004, 1.0, 1.0 / 1.004].map(|it| plain(&times_faster(it)));
         let equal = "as fast";
         assert_eq!(faster, ["1.25x faster", "1.25x slower", "1.01x faster", "1.01x slower", equal, equal, equal]);
         assert_eq!(plain(&percent(0.0123)), "1.2 %");
-        assert_eq!(plain(&percent(0.87)), "87 %");
+        assert_eq!([0.87, 0.0, 0.000_4, 0.000_6].map(|it| plain(&percent(it))), ["87 %", "0.0 %", "0.040 %", "0.1 %"]);
         assert_eq!([4095.0 / 4096.0, 1.0, 1.004].map(|it| plain(&percent(it))), ["99 %", "100 %", "100 %"]);
     }
 }

@@ -22,6 +22,14 @@ const LONGEST_ARGUMENT: usize = 128 << 10;
 /// As `visible`, of a command line: nothing of it is left out, and several blanks stay as many.
 pub(crate) fn whole(text: &str) -> String {
     let shown = spelled_out(&shortened(text, LONGEST_ARGUMENT));
+    let shown = shown.chars().fold(String::with_capacity(shown.len()), |mut shown, c| {
+        if is_other_blank(c) {
+            shown.extend(c.escape_unicode())
+        } else {
+            shown.push(c)
+        }
+        shown
+    });
     let mut whole = String::with_capacity(shown.len());
     for c in shown.chars() {
         // The first of them is where a line may end.
@@ -49,6 +57,11 @@ fn hides(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// What looks like a blank and is none to a shell: after it a `#` begins no comment.
+fn is_other_blank(c: char) -> bool {
+    (c != ' ' && c.is_whitespace()) || matches!(c, '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}')
 }
 
 /// Leaving out fewer characters than this would save nothing.
@@ -192,6 +205,15 @@ mod tests {
         assert_eq!(visible("abc\u{202e}fdp.exe\u{200b}"), "abc\\u{202e}fdp.exe\\u{200b}");
         assert_eq!(visible("\u{9b}31m"), "\\u{9b}31m");
         assert_eq!(visible("größe 日本 e\u{301}"), "größe 日本 e\u{301}");
+    }
+
+    #[test]
+    fn what_looks_like_a_blank_and_is_none_to_a_shell_is_spelled_out_in_a_command() {
+        for blank in ['\u{a0}', '\u{2003}', '\u{202f}', '\u{205f}', '\u{3000}', '\u{2800}', '\u{3164}', '\u{85}'] {
+            let shown = whole(&format!("true{blank}# ; touch f"));
+            assert_eq!(shown, format!("true\\u{{{:x}}}# ; touch f", u32::from(blank)));
+        }
+        assert_eq!(whole("a  b größe"), "a \u{a0}b größe");
     }
 
     #[test]

@@ -36,12 +36,13 @@ pub(crate) fn unlooked(why: &Unlooked) -> String {
             format!("only the {} files with the largest mappings are looked at", thousands(*files))
         }
         Unlooked::TooManyPages { pages, most } => format!(
-            "{} of it are in the page cache, and folios are looked at of no more than {}; `inspect FILE` looks at all",
+            "{} of it are in the page cache, and folios are looked at of no more than {} of all files together; `inspect FILE` \
+             looks at all",
             count(*pages, "page", "pages"),
             thousands(*most)
         ),
         Unlooked::TooLargeMapping { pages, most } => format!(
-            "{} of it are mapped without advice, and page tables are looked at of no more than {}",
+            "{} of it are mapped without advice, and page tables are looked at of no more than {} of all files together",
             count(*pages, "page", "pages"),
             thousands(*most)
         ),

@@ -62,10 +62,10 @@ fn no_run(looked_at: u64, in_memory: bool) -> String {
 
 fn no_run_of(looked_at: u64, of: &str, advice: &str) -> String {
     let looked = match looked_at {
-        0 => "no saved run of this machine has unit costs".to_string(),
-        1 => format!("the one saved run of this machine has no unit costs of this kernel{of}"),
+        0 => "no complete saved run of this machine has unit costs".to_string(),
+        1 => format!("the one complete saved run of this machine has no unit costs of this kernel{of}"),
         _ => format!(
-            "none of the {} newest saved runs of this machine has unit costs of this kernel{of}",
+            "none of the {} newest complete saved runs of this machine has unit costs of this kernel{of}",
             thousands(looked_at)
         ),
     };

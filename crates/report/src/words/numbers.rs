@@ -83,6 +83,7 @@ pub(crate) fn digits(number: f64) -> String {
 /// How many times: `1.07x`, `1.6x`, `23x`.
 pub(crate) fn times(factor: f64) -> String {
     match factor {
+        it if it > 0.0 && it < 0.0995 => format!("{}x", digits(it)),
         ..1.095 => format!("{factor:.2}x"),
         ..9.95 => format!("{factor:.1}x"),
         _ => format!("{factor:.0}x"),
@@ -152,7 +153,12 @@ fn precise_time(ns: f64) -> String {
 /// `71 %`, `0.4 %`.
 pub(crate) fn percent(share: f64) -> String {
     let percent = below_all(share) * 100.0;
-    if percent != 0.0 && percent.abs() < 1.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+    match percent.abs() {
+        // Little is not shown as nothing.
+        it if 0.0 < it && it < 0.05 => format!("{} %", digits(percent)),
+        it if 0.0 < it && it < 1.0 => format!("{percent:.1} %"),
+        _ => format!("{percent:.0} %"),
+    }
 }
 
 /// As `percent`, of a bound: it is not rounded below what it bounds.
@@ -224,8 +230,11 @@ mod tests {
         assert_eq!(amounts(50_000_000, 50_000_000), ["50 MB", "50 MB"]);
         assert_eq!([23_600.0, 184_000.0, 2.44e6, 64.0].map(rough_size), ["23 KiB", "180 KiB", "2.3 MiB", "64 B"]);
         assert_eq!([0.8, 1.618, 9.996, 99.96, 32_807.0].map(digits), ["0.80", "1.62", "10.0", "100", "32,807"]);
-        assert_eq!([1.067, 1.097, 1.62, 9.97, 23.4].map(times), ["1.07x", "1.1x", "1.6x", "10x", "23x"]);
-        assert_eq!([0.71, 0.004, 0.0].map(percent), ["71 %", "0.4 %", "0 %"]);
+        assert_eq!(
+            [1.067, 1.097, 1.62, 9.97, 23.4, 0.004].map(times),
+            ["1.07x", "1.1x", "1.6x", "10x", "23x", "0.0040x"]
+        );
+        assert_eq!([0.71, 0.004, 0.000_4, 0.0].map(percent), ["71 %", "0.4 %", "0.040 %", "0 %"]);
         assert_eq!(list(&["a", "b", "c"]), "a, b and c");
     }
 
