@@ -20,6 +20,7 @@ pub struct Asked<'a> {
     pub replayed: &'a [PathBuf],
     /// Of the test file.
     pub size: Option<u64>,
+    pub dry_run: bool,
     pub budget: Duration,
     /// Whether that ends the run.
     pub budget_binds: bool,
@@ -71,7 +72,8 @@ pub fn show(asked: &Asked, folder: &Path) {
 
 fn line(asked: &Asked, target: &[&str], about: &str) {
     let words: Vec<&str> = asked.words.iter().map(String::as_str).chain(target.iter().copied()).collect();
-    output::note(&format!("  {}   # {about}", report::command_line(&words)));
+    let about = if asked.dry_run { "shows what would be done, and does nothing" } else { about };
+    output::note_whole(&format!("{}   # {about}", report::command_line(&words)));
 }
 
 /// Whether a file of the user's would be refused.

@@ -61,7 +61,7 @@ fn runs_of_other_machines_however_many_do_not_hide_the_unit_costs_of_this_one() 
     }
     let seen = view(&sandbox, &file);
     let why = seen.faults.reason().expect("none of these runs is of this machine").to_string();
-    assert!(why.contains("no saved run of this machine"), "{why}");
+    assert!(why.contains("no complete saved run of this machine"), "{why}");
     keep(&sandbox, "runs", "20261121T000000Z-0004", &ours, &here.host);
     // A reclaim scheme (DAMON) may have taken its pages meanwhile.
     std::fs::read(&file).unwrap();
@@ -69,7 +69,7 @@ fn runs_of_other_machines_however_many_do_not_hide_the_unit_costs_of_this_one() 
     let of = seen.faults.value().map_or_else(|| seen.faults.reason().unwrap().to_string(), |it| it.run.clone());
     match seen.can_be_evicted {
         true => assert!(of.contains("20261121T000000Z-0004"), "{of}"),
-        false => assert!(of.contains("the one saved run of this machine"), "{of}"),
+        false => assert!(of.contains("the one complete saved run of this machine"), "{of}"),
     }
 }
 

@@ -284,8 +284,8 @@ mod tests {
         );
         let other = by_runs(&view(true), &kernel, [on_device.clone()].into_iter()).unwrap().of.unwrap();
         assert_eq!((other.path, other.bytes), (on_device.target.path.clone(), on_device.target.bytes));
-        says(of(true, &[&on_tmpfs, &other_kernel]), "none of the 2 newest saved runs of this machine");
-        says(of(false, &[&on_device]), "the one saved run of this machine");
-        says(of(true, &[]), "no saved run of this machine");
+        says(of(true, &[&on_tmpfs, &other_kernel]), "none of the 2 newest complete saved runs of this machine");
+        says(of(false, &[&on_device]), "the one complete saved run of this machine");
+        says(of(true, &[]), "no complete saved run of this machine");
     }
 }

@@ -29,7 +29,14 @@ const FULL_BUDGET: Duration = Duration::from_secs(15 * 60);
 
 pub fn run(args: &ReproduceArgs) -> Result<Exit> {
     if args.studies.is_empty() {
-        return list();
+        return match args.output.documents.0.first() {
+            Some((export, _)) => Err(UsageError(format!(
+                "--{} is of a run, and no study is named; `faultline reproduce` lists the studies",
+                export.name
+            ))
+            .into()),
+            None => list(),
+        };
     }
     let studies = experiment::studies(args)?;
     check(args, &studies)?;

@@ -31,7 +31,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
         }
         let words = std::env::args_os().skip(1).map(|it| it.to_string_lossy().into_owned()).collect();
         let (experiment, replayed) = (&experiment, &files);
-        let asked = Asked { experiment, replayed, size, budget, budget_binds, words };
+        let asked = Asked { experiment, replayed, size, dry_run: args.dry_run, budget, budget_binds, words };
         suggestion::show(&asked, Path::new("."));
         return Ok(Exit::Usage);
     };
