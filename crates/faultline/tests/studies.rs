@@ -115,6 +115,8 @@ fn a_study_has_the_budget_that_its_claims_need_and_a_minute_where_it_is_to_be_qu
         assert_eq!(expected(&["--quick"]), 60.0);
     }
     assert_eq!(sandbox.run(&["reproduce", "dillon-2001", "--quick", "--full"]).code(), Some(2));
+    // A document is of a run.
+    assert_eq!(sandbox.run(&["reproduce", "--json"]).expect(2).stdout, "");
 }
 
 /// Claims that any machine can answer, and one that none can.

@@ -225,6 +225,20 @@ mod tests {
     }
 
     #[test]
+    fn a_command_of_which_a_reader_is_not_shown_all_is_none() {
+        let of = |key: &str, bytes: usize| {
+            let mut options = Options::new();
+            options.insert("line".into(), Setting::Word("true".into()));
+            options.insert("timeout_s".into(), Setting::Number(1));
+            options.insert(key.into(), Setting::Word("x".repeat(bytes)));
+            Spec::of(&options)
+        };
+        for key in ["line", "shell", "prepare", "cleanup"] {
+            assert!(of(key, LINE_BYTES_MAX).is_ok() && of(key, LINE_BYTES_MAX + 1).is_err(), "{key}");
+        }
+    }
+
+    #[test]
     fn a_command_that_is_called_like_the_second_of_a_name_is_an_arm_of_its_own() {
         let spec = |name: &str| Spec {
             line: "true".into(),

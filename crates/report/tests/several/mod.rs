@@ -427,6 +427,10 @@ fn a_cell_of_a_record_that_was_made_elsewhere_says_so() {
     history.cells[1].on.origin = schema::machine::Origin::Imported;
     let text = report::history(&history, true, "/home/me/runs", styled(140));
     assert!(text.contains("lab, imported"), "{text}");
+    // Which of them lie in the folder.
+    history.runs[0].on.origin = schema::machine::Origin::Imported;
+    let text = report::history(&history, false, "/home/me/runs", styled(140));
+    assert!(text.contains(", of which 1 is imported; own ones are in /home/me/runs"), "{text}");
 }
 
 #[test]
