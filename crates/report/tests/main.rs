@@ -640,7 +640,7 @@ fn a_published_file_size_is_named_beside_ours() {
     let mut run = study();
     let says = squeezed(&overview(&run));
     assert!(says.contains("a file of 1 GiB instead of the published 4 GiB") && !says.contains("--full"), "{says}");
-    // What `reproduce` knows by this name it makes at that size.
+    // A study of this name is built in, so `reproduce` can run it at that size.
     run.record.experiment.name = "cse221-2003".into();
     assert!(
         squeezed(&overview(&run)).contains("the published 4 GiB; `reproduce cse221-2003 --full` runs it at that size")

@@ -28,15 +28,8 @@ const QUICK_BUDGET: Duration = Duration::from_secs(60);
 const FULL_BUDGET: Duration = Duration::from_secs(15 * 60);
 
 pub fn run(args: &ReproduceArgs) -> Result<Exit> {
-    if args.studies.is_empty() {
-        return match args.output.documents.0.first() {
-            Some((export, _)) => Err(UsageError(format!(
-                "--{} is of a run, and no study is named; `faultline reproduce` lists the studies",
-                export.name
-            ))
-            .into()),
-            None => list(),
-        };
+    if args.studies.is_empty() && args.output.documents.0.is_empty() {
+        return list();
     }
     let studies = experiment::studies(args)?;
     check(args, &studies)?;

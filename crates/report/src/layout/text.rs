@@ -22,16 +22,12 @@ const LONGEST_ARGUMENT: usize = 128 << 10;
 /// As `visible`, of a command line: nothing of it is left out, and several blanks stay as many.
 pub(crate) fn whole(text: &str) -> String {
     let shown = spelled_out(&shortened(text, LONGEST_ARGUMENT));
-    let shown = shown.chars().fold(String::with_capacity(shown.len()), |mut shown, c| {
-        if is_other_blank(c) {
-            shown.extend(c.escape_unicode())
-        } else {
-            shown.push(c)
-        }
-        shown
-    });
     let mut whole = String::with_capacity(shown.len());
     for c in shown.chars() {
+        if is_other_blank(c) {
+            whole.extend(c.escape_unicode());
+            continue;
+        }
         // The first of them is where a line may end.
         let is_further = c == ' ' && whole.ends_with([' ', GLUE]);
         whole.push(if is_further || (c == ' ' && whole.is_empty()) { GLUE } else { c });

@@ -59,8 +59,7 @@ pub(super) struct Stream {
     body: Body,
     is_full: bool,
     left_out: LeftOut,
-    /// Of these, accesses and mappings of files for which the table has no room: whoever reads the trace does not see that
-    /// there are such files.
+    /// Of these, accesses and mappings of files for which the table has no room: the trace does not have their names.
     of_no_place: u64,
     /// Of mappings that are too small to be seen page by page, if each page was touched.
     unseen_pages: u64,
