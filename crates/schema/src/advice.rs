@@ -373,7 +373,10 @@ pub enum AdviceReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Settles {
-    LargerBudget,
+    /// About so many seconds have time for enough rounds, where some were made.
+    LargerBudget {
+        seconds: Option<u32>,
+    },
     /// Than so many; something else than the budget ended them.
     MoreRounds {
         made: u32,

@@ -138,6 +138,11 @@ impl Arm {
         self.spec().is_some_and(|it| it.maps)
     }
 
+    /// A program would have to know its offsets before it needs the bytes, or keep a page cache of its own.
+    pub fn is_in_advance(&self) -> bool {
+        self.is_direct() || self.number("queue_depth").is_some()
+    }
+
     /// It has the kernel fill the page table of its mapping before a page is touched.
     pub fn fills_page_table(&self) -> bool {
         !matches!(self.word("populate"), "" | "no")

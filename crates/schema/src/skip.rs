@@ -60,6 +60,9 @@ pub enum Skip {
     /// Of a replay of what a command did: a pass of it takes so many times as long as one of the recorded way, by its first one or
     /// by its first accesses.
     SlowerReplay { times: f64 },
+    /// Of commands and their replays, where the fewest rounds of all do not fit: a pass takes so many times as long as one of the
+    /// recorded way, and one of another method so many times.
+    LeftToFaster { times: f64, fastest: f64 },
     /// It failed in a trial, in a way that a second time does not change.
     Failed(String),
     /// As a record of an earlier version has it.
@@ -158,6 +161,11 @@ impl fmt::Display for Skip {
             Skip::SlowerReplay { times } => {
                 write!(f, "a pass of it takes {times:.1} times as long as that of what the command did")
             }
+            Skip::LeftToFaster { times, fastest } => write!(
+                f,
+                "a pass of it takes {times:.1} times as long as that of what the command did, where one of another method takes \
+                 {fastest:.2} times as long: there was no time for further rounds of both"
+            ),
             Skip::Untried => f.write_str("the budget was spent before its first pass"),
             Skip::EmptyRange { offset_bytes, file_bytes } if offset_bytes >= file_bytes => {
                 write!(f, "the range begins at or beyond the end of the file, which has {}", Bytes(*file_bytes))

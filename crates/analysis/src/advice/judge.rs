@@ -8,6 +8,7 @@ use schema::{
     },
     advised::{Pattern, Reach},
     command::Spec,
+    experiment::BUDGET_MAX_S,
     findings::{CommandFinding, Comparison, Estimate, Verdict},
     observation::Access,
     reason::Reason,
@@ -153,8 +154,23 @@ impl Found<'_, '_> {
                 let made = self.view().recorded.passes.iter().map(|it| it.round.saturating_add(1)).max().unwrap_or(0);
                 Settles::MoreRounds { made }
             }
-            false => Settles::LargerBudget,
+            false => Settles::LargerBudget { seconds: self.enough_s() },
         }
+    }
+
+    /// The budget that has time for enough rounds: a start has a share of it. Enough were made where their interval is too wide, which
+    /// narrows with the root of their number.
+    fn enough_s(&self) -> Option<u32> {
+        let made = program_rounds(self)?.min(self.view().recorded.passes.len());
+        let times = match made as u32 {
+            0 => return None,
+            made if made < LEAST_PAIRS => f64::from(LEAST_PAIRS + 1) / f64::from(made),
+            _ => 2.0,
+        };
+        let budget_s = self.run.record.budget_s;
+        // In a stranger's record it may be any number.
+        let seconds = (budget_s * times / 10.0).ceil() * 10.0;
+        (budget_s > 0.0 && seconds <= f64::from(BUDGET_MAX_S)).then_some(seconds as u32)
     }
 }
 
@@ -349,8 +365,7 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
         return no_difference(advice, AdviceReason::SmallShare { share });
     }
     let grade = if is_two_sided && found.advised.coverage >= 1.0 { Grade::B } else { Grade::C };
-    let (in_advance, all): (Vec<Candidate>, Vec<Candidate>) =
-        all.into_iter().partition(|it| kind::is_in_advance(it.arm));
+    let (in_advance, all): (Vec<Candidate>, Vec<Candidate>) = all.into_iter().partition(|it| it.arm.is_in_advance());
     let mut options = gaining(found, &all, grade);
     let ahead = gaining(found, &in_advance, grade);
     let untold_ahead = untold(found, &ahead);
@@ -483,12 +498,13 @@ fn without_gain(
 /// One that was left out because its first pass was several times slower is known to gain nothing.
 fn uncompared(found: &Found, is_meant: &dyn Fn(&Arm) -> bool) -> Option<Open> {
     let of_view = |view: &View| -> Option<Open> {
-        let is_slower = |it: &Cell| matches!(it.entry.skipped, Some(Skip::SlowerReplay { .. }));
+        let is_slower =
+            |it: &Cell| matches!(it.entry.skipped, Some(Skip::SlowerReplay { .. } | Skip::LeftToFaster { .. }));
         // One round has no interval.
         let is_open = |it: &&&Cell| it.passes.len() < 2 && !is_slower(it) && is_meant(it.arm());
         let without = view.arms.iter().find(is_open).map(|it| match it.passes.len() as u32 {
             rounds if rounds == 0 || it.entry.skipped.is_some() => {
-                let settles = if it.lacked_time() { Settles::LargerBudget } else { Settles::Reason };
+                let settles = if it.lacked_time() { Settles::LargerBudget { seconds: None } } else { Settles::Reason };
                 (AdviceReason::NotMeasured { reason: why_no_pass(found, it).of(found.run.name(it.arm())) }, settles)
             }
             rounds => (AdviceReason::TooFewRounds { rounds, least: LEAST_PAIRS }, found.more_rounds()),
@@ -524,7 +540,7 @@ fn least_of_slower(found: &Found) -> Option<f64> {
     };
     let all = found.views.iter().flat_map(|it| it.arms.iter().copied().chain(it.unlike.iter().map(|it| it.0)));
     let all: Option<Vec<f64>> =
-        all.filter(|it| !kind::is_in_advance(it.arm()) && found.counts(it.arm())).map(times).collect();
+        all.filter(|it| !it.arm().is_in_advance() && found.counts(it.arm())).map(times).collect();
     all?.into_iter().reduce(f64::min)
 }
 
@@ -582,7 +598,7 @@ fn is_known(found: &Found, is_two_sided: bool) -> Result<(), Open> {
     for cell in [program.now, found.view().recorded] {
         if cell.passes.is_empty() {
             let reason = why_no_pass(found, cell);
-            let settles = if cell.lacked_time() { Settles::LargerBudget } else { Settles::Reason };
+            let settles = if cell.lacked_time() { Settles::LargerBudget { seconds: None } } else { Settles::Reason };
             return Err((AdviceReason::NotMeasured { reason }, settles));
         }
     }
@@ -708,7 +724,7 @@ fn is_checked(found: &Found, checked: Option<&Checked>) -> Result<(), Open> {
                 let has_reason = !it.invalid.is_empty() || is_impossible(it);
                 !it.own.state.waits_for_device() && it.passes.is_empty() && has_reason
             };
-            if found.run.cells.iter().any(is_lost) { Settles::Reason } else { Settles::LargerBudget }
+            if found.run.cells.iter().any(is_lost) { Settles::Reason } else { Settles::LargerBudget { seconds: None } }
         }
         Unchecked::TooCoarse => found.more_rounds(),
         Unchecked::NoColdTime => Settles::Switch,
@@ -768,7 +784,7 @@ impl<'e> Ruled<'e> {
 
     /// That no verdict is without.
     fn asks_for(&self, arm: &Arm) -> bool {
-        !kind::is_in_advance(arm) && self.rule(arm).is_some()
+        !arm.is_in_advance() && self.rule(arm).is_some()
     }
 }
 

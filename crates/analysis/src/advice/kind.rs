@@ -14,11 +14,6 @@ use crate::commands::mechanism::{self, Ways};
 /// Calls that bring in this many times as much as the accesses of a trace are other calls.
 const OTHER_CALLS: f64 = 4.0;
 
-/// A program would have to know its offsets before it needs the bytes, or keep a page cache of its own.
-pub(crate) fn is_in_advance(arm: &Arm) -> bool {
-    arm.is_direct() || arm.number("queue_depth").is_some()
-}
-
 /// Its pages are brought in before they are touched.
 pub(crate) fn populates(arm: &Arm) -> bool {
     arm.fills_page_table() || is_advised(arm, "willneed")
@@ -50,7 +45,7 @@ pub(crate) fn is_alike_in_memory(a: &Arm, b: &Arm) -> bool {
 
 pub(crate) fn effort(recorded: &Arm, arm: &Arm) -> Effort {
     match () {
-        () if is_in_advance(arm) => Effort::E3,
+        () if arm.is_in_advance() => Effort::E3,
         () if recorded.method == arm.method => Effort::E1,
         // Opened otherwise, and read by the same call.
         () if recorded.is_direct() && !arm.maps() => Effort::E1,

@@ -8,7 +8,7 @@ use schema::{
     observation::Access,
 };
 
-use super::kind::{AT_POSITION, buffer_kib, is_advised, is_at_position, is_in_advance, is_plain, populates};
+use super::kind::{AT_POSITION, buffer_kib, is_advised, is_at_position, is_plain, populates};
 
 /// What comes in is this many times what is touched.
 const MUCH_MORE: f64 = 4.0;
@@ -82,12 +82,12 @@ pub(crate) const RULES: &[Rule] = &[
             let is_idle = is_work && touched_share < Pattern::LITTLE;
             is_idle.then_some(AdviceReason::Populated { touched_share })
         },
-        proposes: |_, arm| !populates(arm) && !is_in_advance(arm),
+        proposes: |_, arm| !populates(arm) && !arm.is_in_advance(),
     },
     Rule {
         code: AdviceCode::M1,
         fires: |it| it.more_than(MUCH_MORE).filter(|_| it.maps() && it.is_cold()),
-        proposes: |_, arm| !is_in_advance(arm) && (is_advised(arm, "random") || (!arm.maps() && is_plain(arm))),
+        proposes: |_, arm| !arm.is_in_advance() && (is_advised(arm, "random") || (!arm.maps() && is_plain(arm))),
     },
     Rule {
         code: AdviceCode::M3,
@@ -96,7 +96,7 @@ pub(crate) const RULES: &[Rule] = &[
             let is_tree = it.maps() && mappings > MANY_MAPPINGS && median_bytes < SMALL_FILE_BYTES;
             is_tree.then_some(AdviceReason::ManySmall { mappings, median_bytes })
         },
-        proposes: |_, arm| !arm.maps() && is_plain(arm) && !is_in_advance(arm),
+        proposes: |_, arm| !arm.maps() && is_plain(arm) && !arm.is_in_advance(),
     },
     Rule {
         code: AdviceCode::M2,
@@ -106,7 +106,7 @@ pub(crate) const RULES: &[Rule] = &[
         },
         proposes: |_, arm| {
             let calls = !arm.maps() && (is_plain(arm) || buffer_kib(arm).is_some());
-            !is_in_advance(arm) && (calls || is_advised(arm, "sequential") || populates(arm))
+            !arm.is_in_advance() && (calls || is_advised(arm, "sequential") || populates(arm))
         },
     },
     Rule {
@@ -166,7 +166,7 @@ pub(crate) const RULES: &[Rule] = &[
             let is_replayed = it.recorded.method == AT_POSITION;
             (is_replayed && jumps > MOSTLY * reads).then_some(AdviceReason::Seeks { reads, jumps })
         },
-        proposes: |it, arm| !arm.maps() && is_plain(arm) && !is_in_advance(arm) && arm.method != it.recorded.method,
+        proposes: |it, arm| !arm.maps() && is_plain(arm) && !arm.is_in_advance() && arm.method != it.recorded.method,
     },
 ];
 

@@ -582,7 +582,7 @@ fn a_gain_that_one_arm_measured_twice_differs_by_is_not_advised() {
     assert_eq!(plan.advice()[0].verdict, AdviceVerdict::Switch);
     plan.control = 3.0;
     let [cold, _] = plan.advice();
-    assert_eq!((cold.verdict, cold.settles), (AdviceVerdict::Unknown, Some(Settles::LargerBudget)));
+    assert_eq!((cold.verdict, cold.settles), (AdviceVerdict::Unknown, Some(Settles::LargerBudget { seconds: Some(120) })));
     assert!(
         matches!(cold.because[..], [AdviceReason::WithinNoise { ci_low, times, .. }] if ci_low > 1.0 && times > 2.5),
         "{:?}",
@@ -1312,7 +1312,8 @@ fn a_check_by_counts_of_few_passes_that_fails_asks_for_more_of_them() {
         assert!(!findings.advice_self_check[1].passed, "{:?}", findings.advice_self_check[1]);
         findings.advice[1].settles
     };
-    assert_eq!(settles(3), Some(Settles::LargerBudget));
+    assert_eq!(settles(3), Some(Settles::LargerBudget { seconds: Some(120) }));
+    assert_eq!(settles(1), Some(Settles::LargerBudget { seconds: Some(360) }));
     assert_eq!(settles(10), Some(Settles::Switch));
 }
 
@@ -1371,7 +1372,10 @@ fn nothing_is_kept_where_an_arm_that_a_rule_speaks_for_was_measured_in_one_way_o
     record.samples.retain(|it| it.cell != without);
     record.cells[without].skipped = Some(Skip::Untried);
     let cached = verdict(&record);
-    assert_eq!((cached.verdict, cached.settles), (AdviceVerdict::Unknown, Some(Settles::LargerBudget)));
+    assert_eq!(
+        (cached.verdict, cached.settles),
+        (AdviceVerdict::Unknown, Some(Settles::LargerBudget { seconds: None }))
+    );
     assert!(matches!(cached.because[..], [AdviceReason::NotMeasured { .. }]), "{:?}", cached.because);
 }
 
@@ -1392,7 +1396,13 @@ fn what_the_budget_did_not_end_asks_for_rounds_and_not_for_a_larger_budget() {
     assert_eq!(advice[0].settles, Some(Settles::MoreRounds { made: u32::MAX }));
     assert!(!report::words::settles(Settles::MoreRounds { made: u32::MAX }).is_empty());
     ends(&mut record, RoundsEnd::Budget);
-    assert_eq!(analysis::analyze(&record).advice[0].settles, Some(Settles::LargerBudget));
+    assert_eq!(analysis::analyze(&record).advice[0].settles, Some(Settles::LargerBudget { seconds: Some(120) }));
+    // Of a stranger's record, again.
+    for budget_s in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
+        record.budget_s = budget_s;
+        let settles = analysis::analyze(&record).advice[0].settles;
+        assert_eq!(settles, Some(Settles::LargerBudget { seconds: None }), "{budget_s}");
+    }
 }
 
 #[test]
@@ -1538,7 +1548,7 @@ fn one_state_alone_cannot_be_checked_cold() {
     record.advised.as_mut().unwrap().states = vec![State::Cold];
     let findings = analysis::analyze(&record);
     assert_eq!(findings.advice[0].because, [AdviceReason::NotChecked { why: Unchecked::NeedsBothStates }]);
-    assert_eq!(findings.advice[0].settles, Some(Settles::LargerBudget));
+    assert_eq!(findings.advice[0].settles, Some(Settles::LargerBudget { seconds: None }));
     // Its passes were made, and do not count.
     let mut lost = mapped_points().lab().record;
     for sample in &mut lost.samples {
@@ -1549,7 +1559,7 @@ fn one_state_alone_cannot_be_checked_cold() {
     assert_eq!(analysis::analyze(&lost).advice[0].settles, Some(Settles::Reason));
     // The other was asked for, and the budget ended before it.
     record.advised.as_mut().unwrap().states.push(State::Cached);
-    assert_eq!(analysis::analyze(&record).advice[0].settles, Some(Settles::LargerBudget));
+    assert_eq!(analysis::analyze(&record).advice[0].settles, Some(Settles::LargerBudget { seconds: None }));
     assert!(!findings.advice_self_check[0].passed);
 }
 

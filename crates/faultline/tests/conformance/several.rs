@@ -165,6 +165,40 @@ fn a_pass_of_fewer_accesses_makes_the_first_ones_and_a_held_state_is_refused() {
     }
 }
 
+/// What a process has read by calls.
+fn read_bytes(pid: u32) -> u64 {
+    let counts = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+    let line = counts.lines().find_map(|it| it.strip_prefix("rchar: ")).unwrap();
+    line.parse().unwrap()
+}
+
+#[test]
+fn files_that_are_read_in_turn_have_a_buffer_each() {
+    let several = Several::new();
+    // The first 16 KiB of two files, half a page of one and of the other, and of a third one at last.
+    let half = 2048;
+    let turns = (0..8).flat_map(|at| [(4, at * half, half), (5, at * half, half)]);
+    let accesses: Accesses = turns.chain([(3, 0, 1)]).collect();
+    let arm = native().arm("pread+buffer_kib=16");
+    let (mut link, _) = native().start(&arm);
+    let job = several.job(&arm, &accesses, several.trace("t", &accesses));
+    for hold in HOLDS {
+        let job = Job { hold, ..job.clone() };
+        link.prepare(&job).unwrap();
+        // Nothing of the first pass is left in the second.
+        for _ in 0..2 {
+            let before = read_bytes(link.pid());
+            let done = link.go(job.pass, std::time::Duration::from_secs(60)).unwrap();
+            assert_eq!(done.tally, several.tally(&accesses, &job));
+            // With what the worker is asked. Filled at each change they are 8 times as many.
+            let read = read_bytes(link.pid()) - before;
+            let filled = 2 * (16 << 10) + 4097;
+            assert!((filled..2 * filled).contains(&read), "{read}");
+        }
+    }
+    link.bye().unwrap();
+}
+
 /// What prepares a job, and why it does not.
 fn refused(link: &mut Link, job: &Job, says: &[&str]) {
     match link.prepare(job) {

@@ -35,6 +35,23 @@ fn slower_replays(cells: &[Cell], passes: &[Replayed], least_ns: f64) -> Vec<(us
     replays().filter(is_other).filter(is_slow).map(|it| (it.cell, times(it))).collect()
 }
 
+/// An arm that takes as long as what was recorded gains nothing.
+const AS_LONG: f64 = 0.8;
+
+/// Those that take about as long as what was recorded, or longer, where another takes a fraction: how many times as long they take, and
+/// the fastest. That is among those that may be advised. The second passes of what was recorded are among them: what one arm differs
+/// by when it is measured twice is far less.
+fn left_to_faster(cells: &[Cell], passes: &[Replayed], least_ns: f64) -> Vec<(usize, [f64; 2])> {
+    let replays = || passes.iter().filter(|it| !cells[it.cell].arm.is_command());
+    let Some(recorded) = replays().find(|it| cells[it.cell].baseline) else { return Vec::new() };
+    let times = |it: &Replayed| it.ns / recorded.ns;
+    let others = || replays().filter(|it| !cells[it.cell].baseline);
+    let may_be_advised = |it: &&Replayed| !cells[it.cell].control && !cells[it.cell].arm.is_in_advance();
+    let Some(fastest) = others().filter(may_be_advised).map(times).min_by(f64::total_cmp) else { return Vec::new() };
+    let is_left = |it: &&Replayed| it.ns > least_ns && times(it) > AS_LONG.max(HOPELESS * fastest);
+    others().filter(is_left).map(|it| (it.cell, [times(it), fastest])).collect()
+}
+
 /// In nanoseconds, if the pass was made.
 fn took(sample: &Sample) -> Option<u64> {
     match &sample.outcome {
@@ -116,24 +133,58 @@ impl Bench<'_> {
     /// As `leave_hopeless`, by the passes of the first round.
     pub(super) fn leave_hopeless_since(&mut self, conditions: &[usize]) {
         for &condition in conditions {
-            let of_condition = |it: &&Sample| self.record.cells[it.cell].condition == condition;
-            let samples = self.record.samples.iter().filter(of_condition);
-            let pass = |it: &Sample| Some(Replayed { cell: it.cell, ns: took(it)? as f64, is_whole: true });
-            self.leave_slower_replays(&samples.filter_map(pass).collect::<Vec<_>>());
+            self.leave_slower_replays(&self.replayed(condition));
+        }
+    }
+
+    /// The passes that were made under a condition.
+    fn replayed(&self, condition: usize) -> Vec<Replayed> {
+        let of_condition = |it: &&Sample| self.record.cells[it.cell].condition == condition;
+        let samples = self.record.samples.iter().filter(of_condition);
+        let pass = |it: &Sample| Some(Replayed { cell: it.cell, ns: took(it)? as f64, is_whole: true });
+        samples.filter_map(pass).collect()
+    }
+
+    /// Of the replays of what a command did: where the fewest rounds of all do not fit, those that gain nothing leave their time to one
+    /// that gains far more, after a pass of each. So does the second measurement of the command from the same start.
+    pub(super) fn leave_to_faster(&mut self, conditions: &[usize]) {
+        if !self.replays_alone() {
+            return;
+        }
+        for &condition in conditions {
+            let left = left_to_faster(&self.record.cells, &self.replayed(condition), self.hardly_any_ns());
+            let start = self.record.conditions[condition].start();
+            let is_control_of_command =
+                |it: &Cell| it.control && it.arm.is_command() && self.record.conditions[it.condition].start() == start;
+            let controls = left.first().map(|(_, [_, fastest])| {
+                let of_command =
+                    (0..self.record.cells.len()).filter(|&it| is_control_of_command(&self.record.cells[it]));
+                of_command.map(|it| (it, [1.0, *fastest])).collect::<Vec<_>>()
+            });
+            for (cell, [times, fastest]) in left.into_iter().chain(controls.into_iter().flatten()) {
+                self.record.cells[cell].leave_out(Skip::LeftToFaster { times, fastest });
+            }
         }
     }
 
     /// Of one condition.
     fn leave_slower_replays(&mut self, passes: &[Replayed]) {
-        let cells = &self.record.cells;
-        let is_switch = |it: &Cell| it.arm.is_command() && !it.baseline && !it.control;
-        if self.record.advised.is_none() || cells.iter().any(is_switch) {
+        if !self.replays_alone() {
             return;
         }
-        let slow = slower_replays(cells, passes, HARDLY_ANY * self.settings.budget.as_nanos() as f64);
-        for (cell, times) in slow {
+        for (cell, times) in slower_replays(&self.record.cells, passes, self.hardly_any_ns()) {
             self.record.cells[cell].leave_out(Skip::SlowerReplay { times });
         }
+    }
+
+    /// The command is advised, and has no switches beside which each replay is kept.
+    fn replays_alone(&self) -> bool {
+        let is_switch = |it: &Cell| it.arm.is_command() && !it.baseline && !it.control;
+        self.record.advised.is_some() && !self.record.cells.iter().any(is_switch)
+    }
+
+    fn hardly_any_ns(&self) -> f64 {
+        HARDLY_ANY * self.settings.budget.as_nanos() as f64
     }
 }
 
@@ -166,5 +217,27 @@ mod tests {
         assert_eq!(slower_replays(&cells, &[of(2, 9e9, true)], 0.0), [], "nothing to hold it against");
         let short = [of(2, 9e6, true), of(0, 1e6, true)];
         assert_eq!(slower_replays(&cells, &short, 10e6), [], "it takes hardly any time from the others");
+    }
+
+    #[test]
+    fn what_takes_as_long_as_the_recorded_way_is_left_to_another_that_takes_a_fraction() {
+        let cell = |arm: &str, baseline: bool, control: bool| Cell {
+            arm: arm.parse().unwrap(),
+            condition: 0,
+            own_condition: None,
+            baseline,
+            control,
+            skipped: None,
+        };
+        let arms = ["mmap+random", "mmap+random", "mmap", "pread", "uring", "direct"];
+        let cells: Vec<Cell> = arms.iter().enumerate().map(|(at, it)| cell(it, at == 0, at == 1)).collect();
+        let passes = |ns: [f64; 6]| -> Vec<Replayed> {
+            ns.into_iter().enumerate().map(|(cell, ns)| Replayed { cell, ns, is_whole: true }).collect()
+        };
+        let left = |ns: [f64; 6]| left_to_faster(&cells, &passes(ns), 3e6);
+        assert_eq!(left([1e9, 1.1e9, 1e8, 5e8, 2e8, 9e8]), [(1, [1.1, 0.1]), (5, [0.9, 0.1])]);
+        assert_eq!(left([1e9, 1.1e9, 4e8, 9e8, 8e8, 9e8]), [], "nothing takes a fraction");
+        assert_eq!(left([1e9, 1.1e9, 9e8, 9e8, 1e8, 9e8]), [], "what needs its offsets in advance is not advised");
+        assert_eq!(left([2e6, 2e6, 1e5, 2e6, 2e6, 2e6]), [], "all of it takes hardly any time");
     }
 }

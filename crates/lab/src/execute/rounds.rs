@@ -107,6 +107,10 @@ impl Bench<'_> {
             self.look_now_and_then();
             if round == 0 {
                 self.leave_hopeless_since(&slot.conditions);
+                let expected: Duration = active.iter().filter_map(|it| self.times.expected.get(it)).sum();
+                if self.clock.binds && expected * (ROUNDS_MIN - 1) > self.left_for_least(slot) {
+                    self.leave_to_faster(&slot.conditions);
+                }
             }
             active.retain(|it| self.record.cells[*it].skipped.is_none());
             active = self.without(too_long, active);
@@ -179,18 +183,28 @@ impl Bench<'_> {
         if !self.clock.binds {
             return false;
         }
-        // What single calls cost was measured in this stage for all of them.
-        let calibrated = Duration::from_secs_f64((self.calibrated_s() - slot.calibrated_before_s).max(0.0));
-        let spent = slot.begun.elapsed().saturating_sub(calibrated);
         let least = if self.record.experiment.claims.is_empty() { ROUNDS_MIN } else { ROUNDS_OF_CLAIMS };
         match round < least {
-            true if slot.is_last => self.clock.left() <= self.reserved(slot.stage),
-            true => spent > slot.time.mul_f64(OVERTIME),
+            true => self.left_for_least(slot).is_zero(),
             false => {
                 let expected: Duration = active.iter().filter_map(|it| self.times.expected.get(it)).sum();
-                spent + expected > slot.time
+                self.spent_on(slot) + expected > slot.time
             }
         }
+    }
+
+    /// What is left for the fewest rounds that can decide anything.
+    fn left_for_least(&self, slot: &Slot) -> Duration {
+        match slot.is_last {
+            true => self.clock.left().saturating_sub(self.reserved(slot.stage)),
+            false => slot.time.mul_f64(OVERTIME).saturating_sub(self.spent_on(slot)),
+        }
+    }
+
+    /// Without what single calls cost, which was measured in this stage for all of them.
+    fn spent_on(&self, slot: &Slot) -> Duration {
+        let calibrated = Duration::from_secs_f64((self.calibrated_s() - slot.calibrated_before_s).max(0.0));
+        slot.begun.elapsed().saturating_sub(calibrated)
     }
 
     /// The budget ended the requested number of rounds early; the record says so.

@@ -238,7 +238,10 @@ pub fn settles(of: Settles) -> String {
         Settles::MoreRounds { made } => {
             return format!("more rounds may decide it: {}", rounds_to_try(made));
         }
-        Settles::LargerBudget => "a larger --budget may decide it",
+        Settles::LargerBudget { seconds: Some(seconds) } => {
+            return format!("a larger --budget may decide it: try --budget {seconds}s");
+        }
+        Settles::LargerBudget { seconds: None } => "a larger --budget may decide it",
         Settles::Switch => "if the program has a switch for it, --switch measures it",
         Settles::SwitchMeasured => "what its own switch gains is measured, and of other methods nothing is known",
         Settles::WithoutOnce => "without --once the program is run and held against the replay",

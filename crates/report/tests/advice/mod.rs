@@ -400,6 +400,11 @@ fn what_is_not_known_says_why_and_what_would_settle_it() {
         (AdviceReason::RanOnce, Settles::WithoutOnce, "--once"),
         (AdviceReason::Incomplete { coverage: 0.5 }, Settles::Reason, "50 %"),
         (AdviceReason::NotMeasured { reason: Reason::NoPass }, Settles::Reason, "no pass was made"),
+        (
+            AdviceReason::TooFewRounds { rounds: 2, least: 5 },
+            Settles::LargerBudget { seconds: Some(180) },
+            "try --budget 180s",
+        ),
         (AdviceReason::PagesUnseen { why: "it was not cold".into() }, Settles::ExactRecording, "--exact-budget"),
     ];
     for (because, settles, words) in reasons {

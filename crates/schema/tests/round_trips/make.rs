@@ -601,7 +601,7 @@ makes! {
             SwitchContradicts { arm, predicted, real },
             SwitchOpen { arm, predicted, ci_low, ci_high },
         }
-        Settles { LargerBudget, MoreRounds { made }, Switch, SwitchMeasured, WithoutOnce, ExactRecording, Anew, Reason }
+        Settles { LargerBudget { seconds }, MoreRounds { made }, Switch, SwitchMeasured, WithoutOnce, ExactRecording, Anew, Reason }
         Unchecked { NeedsBothStates, NoColdTime, NoReading, TooCoarse }
         How {
             Switch { line }, MadviseRandom, MadviseSequential, MadviseWillNeed, Populate, PlainMapping, Pread, ReadWhole, Mapping,
@@ -827,6 +827,7 @@ makes! {
             EmptyRange { offset_bytes, file_bytes },
             NothingToCompare,
             SlowerReplay { times },
+            LeftToFaster { times, fastest },
             NoRoom { block_bytes, blocks, range_bytes },
             Failed(reason),
             Other(reason),

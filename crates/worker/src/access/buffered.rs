@@ -26,8 +26,11 @@ pub(crate) struct Bounded {
 }
 
 impl Way for Buffered {
+    const KEEPS: bool = true;
+
     type Shared = Bounded;
-    type Own = ();
+    /// What the buffer holds of the file, from its start.
+    type Own = Span;
     type Access<'a> = Window<'a>;
 
     /// Room for the longest access, too.
@@ -39,13 +42,16 @@ impl Way for Buffered {
         Ok(Bounded { file: self.hint.open(place)?, end: place.range.end() })
     }
 
-    fn own(&self, _: &Bounded, _: &mut Buffer) -> Result<(), Fault> {
-        Ok(())
+    fn own(&self, _: &Bounded, _: &mut Buffer) -> Result<Span, Fault> {
+        Ok(Span::default())
     }
 
-    /// Empty: what an earlier pass left in the buffer is read again.
-    fn access<'a>(&'a self, of: &'a Bounded, _: &'a mut (), buffer: &'a mut Buffer) -> Window<'a> {
-        Window { file: &of.file, buffer, fill_bytes: self.bytes as u64, held: Span::default(), end: of.end }
+    fn access<'a>(&'a self, of: &'a Bounded, held: &'a mut Span, buffer: &'a mut Buffer) -> Window<'a> {
+        Window { file: &of.file, buffer, fill_bytes: self.bytes as u64, held, end: of.end }
+    }
+
+    fn forget(&self, held: &mut Span) {
+        *held = Span::default();
     }
 }
 
@@ -53,8 +59,7 @@ pub(crate) struct Window<'a> {
     file: &'a File,
     buffer: &'a mut [u8],
     fill_bytes: u64,
-    /// What the buffer holds, from its start.
-    held: Span,
+    held: &'a mut Span,
     end: u64,
 }
 
@@ -62,7 +67,7 @@ impl Window<'_> {
     /// Fills the buffer from the start of `span` on, as far as it and the range go; or reads what is longer than the buffer.
     fn fill(&mut self, span: Span) -> io::Result<()> {
         // Unknown until it is read.
-        self.held = Span::default();
+        *self.held = Span::default();
         let rest = self.end.saturating_sub(span.offset);
         let room =
             self.buffer.get_mut(..self.fill_bytes.max(span.bytes).min(rest) as usize).ok_or_else(out_of_range)?;
@@ -80,7 +85,7 @@ impl Window<'_> {
             }
         }
         if span.bytes <= self.fill_bytes {
-            self.held = Span { offset: span.offset, bytes: done as u64 };
+            *self.held = Span { offset: span.offset, bytes: done as u64 };
         }
         Ok(())
     }
@@ -113,7 +118,8 @@ mod tests {
         file.write_all(&content).unwrap();
         let (fill_bytes, end) = (8192, content.len() as u64);
         let mut room = vec![0; 50_000];
-        let mut window = Window { file: &file, buffer: &mut room, fill_bytes, held: Span::default(), end };
+        let mut held = Span::default();
+        let mut window = Window { file: &file, buffer: &mut room, fill_bytes, held: &mut held, end };
         // What is asked for, and what the buffer holds then.
         let steps = [
             ((4096, 4096), (4096, 8192)),
@@ -127,7 +133,7 @@ mod tests {
         for (asked, held) in steps {
             let asked = span(asked);
             assert_eq!(window.view(asked).unwrap(), &content[asked.offset as usize..asked.end() as usize]);
-            assert_eq!(window.held, span(held), "{asked:?}");
+            assert_eq!(*window.held, span(held), "{asked:?}");
         }
         assert!(window.view(span((99_000, 1001))).is_err(), "nothing beyond the range");
     }

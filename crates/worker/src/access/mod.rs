@@ -43,6 +43,9 @@ pub(crate) trait Access {
 /// How a method gets from a path to an access. The session calls these in this order, and drops the results in the
 /// opposite order to close: `open` and `own` are the phase "open", dropping `Own` and `Shared` is the phase "close".
 pub(crate) trait Way: Send + Sync + 'static {
+    /// Whether later accesses are served from what earlier ones left in the buffer, so that each open file needs its own.
+    const KEEPS: bool = false;
+
     /// What threads may have in common: an open file, a mapping.
     type Shared: Send + Sync;
     /// What each thread has for itself: a position in the file, a ring.
@@ -65,6 +68,9 @@ pub(crate) trait Way: Send + Sync + 'static {
         own: &'a mut Self::Own,
         buffer: &'a mut Buffer,
     ) -> Self::Access<'a>;
+
+    /// What `buffer` holds is not of use any more: a pass begins, or accesses of another file have been in it.
+    fn forget(&self, _own: &mut Self::Own) {}
 
     /// Pins the pages of the range through the method's own mapping; `Ok(false)` when it has none.
     fn lock(&self, _shared: &Self::Shared) -> io::Result<bool> {

@@ -75,14 +75,15 @@ pub(crate) fn prepare<W: Way>(way: W, task: Task) -> Result<Box<dyn Session>, Re
         made(bytes).map_err(at(format!("a buffer of {bytes} bytes")))
     };
     let of_arm = if task.arm.word("buffer") == "malloc" { Buffer::as_of_malloc } else { Buffer::new };
+    let buffer_bytes = way.buffer_bytes(&task);
     let rooms = (0..task.job.threads)
         .map(|_| {
             let destination = buffer(Buffer::new, destination_bytes)?;
-            Ok(Room { buffer: buffer(of_arm, way.buffer_bytes(&task))?, destination })
+            Ok(Room { buffer: buffer(of_arm, buffer_bytes)?, destination })
         })
         .collect::<Result<Vec<Room>, Fault>>()?;
     if task.several.is_some() {
-        return several::prepare(way, task, rooms);
+        return several::prepare(way, task, rooms, || buffer(of_arm, buffer_bytes));
     }
     let mut session = Reading { held: None, pinned: None, rooms, way, task };
     match session.task.job.hold {
@@ -222,6 +223,7 @@ fn sweep<W: Way>(way: &W, task: &Task, rooms: &mut [Room], opened: &mut [Opened<
     let warming = || at("sweeping the range before a pass");
     if !<W::Access<'static> as Access>::PRIVATE {
         for (thread, room) in opened.iter_mut().zip(rooms) {
+            way.forget(&mut thread.own);
             let mut access = way.access(&thread.shared, &mut thread.own, &mut room.buffer);
             drive::drive(&mut access, Scan::once(range, block), Sum::default).map_err(warming())?;
         }
@@ -406,6 +408,7 @@ impl<W: Way> Team<'_, W> {
         room: &mut Room,
         opened: &mut Opened<W>,
     ) -> (Interval, Result<Count, (&'static str, Fault)>) {
+        self.way.forget(&mut opened.own);
         let mut access = self.way.access(&opened.shared, &mut opened.own, &mut room.buffer);
         let job = &self.task.job;
         let pattern = &self.task.pattern;

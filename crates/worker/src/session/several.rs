@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     access::Way,
+    buffer::Buffer,
     drive::{self, Count},
     source::{Several, SeveralFile},
     task::{Fault, Place, Refusal, Task},
@@ -30,10 +31,21 @@ const OTHER_DESCRIPTORS: u64 = 64;
 struct Opened<W: Way> {
     own: W::Own,
     shared: Arc<W::Shared>,
+    /// Of a method that keeps what is in it, while there was one left; otherwise the thread's.
+    buffer: Option<Buffer>,
 }
 
-/// What one thread has open, by the places of the files.
-type OpenFiles<W> = Vec<Option<Opened<W>>>;
+/// What one thread has open.
+struct OpenFiles<W: Way> {
+    /// By the places of the files.
+    files: Vec<Option<Opened<W>>>,
+    /// Of files that are not open.
+    buffers: Vec<Buffer>,
+}
+
+/// Of the buffers that a thread has beside its own. Programs that have more files open than these are for are those that keep
+/// what they have read through: few of them are read in turn.
+const BUFFERS_BYTES_MAX: usize = 16 << 20;
 
 struct SeveralFiles<W: Way> {
     /// Of each thread.
@@ -43,13 +55,24 @@ struct SeveralFiles<W: Way> {
     task: Task,
 }
 
-/// The rooms of the threads are there already.
-pub(super) fn prepare<W: Way>(way: W, mut task: Task, rooms: Vec<Room>) -> Result<Box<dyn Session>, Refusal> {
+/// The rooms of the threads are there already; `buffer` makes one more.
+pub(super) fn prepare<W: Way>(
+    way: W,
+    mut task: Task,
+    rooms: Vec<Room>,
+    buffer: impl Fn() -> Result<Buffer, Fault>,
+) -> Result<Box<dyn Session>, Refusal> {
     let Some(several) = task.several.as_ref() else {
         return Err(Fault::new("a replay of several files without any").into());
     };
-    allow(several.most_open())?;
-    let opened = rooms.iter().map(|_| several.files.iter().map(|_| None).collect()).collect();
+    let most_open: Vec<u64> = (0..task.job.threads).map(|thread| several.most_open(thread)).collect();
+    allow(most_open.iter().sum())?;
+    let buffers_max = if W::KEEPS { BUFFERS_BYTES_MAX / way.buffer_bytes(&task).max(1) } else { 0 };
+    let open_files = |most_open: &u64| {
+        let buffers = (0..buffers_max.min(*most_open as usize)).map(|_| buffer()).collect::<Result<_, Fault>>()?;
+        Ok(OpenFiles { files: several.files.iter().map(|_| None).collect(), buffers })
+    };
+    let opened = most_open.iter().map(open_files).collect::<Result<_, Fault>>()?;
     let few = match task.job.hold {
         Hold::No => None,
         Hold::Rehearse => Some(several.shortened(REHEARSAL_OPS as usize, task.job.threads)),
@@ -105,9 +128,19 @@ impl<W: Way> SeveralFiles<W> {
         let outcome = each_in_a_thread(members, |thread, (room, opened)| team.thread(thread, room, opened));
         let outcome = outcome.and_then(summarize);
         if outcome.is_err() {
-            self.opened.iter_mut().flatten().for_each(|it| *it = None);
+            self.opened.iter_mut().for_each(OpenFiles::close_all);
         }
         outcome
+    }
+}
+
+impl<W: Way> OpenFiles<W> {
+    fn close(&mut self, place: usize) {
+        self.buffers.extend(self.files[place].take().and_then(|it| it.buffer));
+    }
+
+    fn close_all(&mut self) {
+        (0..self.files.len()).for_each(|it| self.close(it));
     }
 }
 
@@ -152,21 +185,25 @@ impl<W: Way> Team<'_, W> {
         let mut all = Count::default();
         for (stretch, part) in self.several.share(part, thread) {
             let file = &self.several.files[stretch.file];
-            let slot = &mut opened[stretch.file];
+            let OpenFiles { files, buffers } = opened;
+            let slot = &mut files[stretch.file];
             if slot.is_none() {
-                let shared = self.open(stretch.file);
-                let own =
-                    shared.and_then(|shared| Ok(Opened { own: self.way.own(&shared, &mut room.buffer)?, shared }));
+                let own = self.open(stretch.file).and_then(|shared| {
+                    Ok(Opened { own: self.way.own(&shared, &mut room.buffer)?, shared, buffer: buffers.pop() })
+                });
                 *slot = Some(own.map_err(|fault| ("open", of(file, fault)))?);
             }
-            if let Some(opened) = slot {
-                let mut access = self.way.access(&opened.shared, &mut opened.own, &mut room.buffer);
+            if let Some(Opened { own, shared, buffer }) = slot {
+                if buffer.is_none() {
+                    self.way.forget(own);
+                }
+                let mut access = self.way.access(shared, own, buffer.as_mut().unwrap_or(&mut room.buffer));
                 let count =
                     drive::replay(&mut access, part, &self.task.pattern, self.task.job.consume, &mut room.destination);
                 all = all.add(count.map_err(|error| ("work", unread(file, self.task, error)))?);
             }
             if stretch.is_last {
-                *slot = None;
+                opened.close(stretch.file);
             }
         }
         Ok(all)

@@ -253,21 +253,18 @@ impl Several {
         })
     }
 
-    /// How many files are open at once, at most.
-    pub(crate) fn most_open(&self) -> u64 {
-        let of_thread = |thread: usize| {
-            let mut is_open = vec![false; self.files.len()];
-            let (mut open, mut most) = (0, 0);
-            for part in 0..self.accesses.parts() {
-                for (stretch, _) in self.share(part, thread as u32) {
-                    open += u64::from(!std::mem::replace(&mut is_open[stretch.file], true));
-                    most = most.max(open);
-                    open -= u64::from(stretch.is_last);
-                }
+    /// How many files a thread has open at once, at most.
+    pub(crate) fn most_open(&self, thread: u32) -> u64 {
+        let mut is_open = vec![false; self.files.len()];
+        let (mut open, mut most) = (0, 0);
+        for part in 0..self.accesses.parts() {
+            for (stretch, _) in self.share(part, thread) {
+                open += u64::from(!std::mem::replace(&mut is_open[stretch.file], true));
+                most = most.max(open);
+                open -= u64::from(stretch.is_last);
             }
-            most
-        };
-        (0..self.accesses.threads).map(of_thread).sum()
+        }
+        most
     }
 
     /// For a rehearsal: one access of the file that is opened first, again and again by each thread.
