@@ -21,6 +21,8 @@ const MAX_THREADS: u32 = 4096;
 pub(crate) struct Place<'a> {
     pub path: &'a Path,
     pub range: Span,
+    /// What is read of it by calls before it is mapped.
+    pub header: &'a [Span],
 }
 
 /// What a method is asked to do.
@@ -141,7 +143,7 @@ impl Task {
 
     /// The file, and what of it a pass reaches.
     pub(crate) fn place(&self) -> Place<'_> {
-        Place { path: &self.path, range: self.pattern.range }
+        Place { path: &self.path, range: self.pattern.range, header: self.pattern.accesses.header() }
     }
 
     /// The size of a block in memory.

@@ -582,7 +582,10 @@ fn a_gain_that_one_arm_measured_twice_differs_by_is_not_advised() {
     assert_eq!(plan.advice()[0].verdict, AdviceVerdict::Switch);
     plan.control = 3.0;
     let [cold, _] = plan.advice();
-    assert_eq!((cold.verdict, cold.settles), (AdviceVerdict::Unknown, Some(Settles::LargerBudget { seconds: Some(120) })));
+    assert_eq!(
+        (cold.verdict, cold.settles),
+        (AdviceVerdict::Unknown, Some(Settles::LargerBudget { seconds: Some(120) }))
+    );
     assert!(
         matches!(cold.because[..], [AdviceReason::WithinNoise { ci_low, times, .. }] if ci_low > 1.0 && times > 2.5),
         "{:?}",

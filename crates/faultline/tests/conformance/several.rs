@@ -8,7 +8,7 @@ use schema::{
     Arm, Consume, Descriptor, Span, Workload,
     leftover::FileIdentity,
     protocol::{Hold, Job, ReplayedFile, Tally, TraceOf},
-    trace::{Access, Header, LeftOut, Reader, TracedFile, Writer},
+    trace::{Access, Header, LeftOut, Reader, TracedFile, Via, Writer},
 };
 
 use super::{
@@ -57,12 +57,18 @@ impl Several {
 
     /// The table has a file before each that is read, so that numbers are no places.
     fn trace(&self, name: &str, accesses: &Accesses) -> TraceOf {
+        self.trace_mapped_from(accesses.len(), name, accesses)
+    }
+
+    /// From one of the accesses on they are touches in a mapping.
+    fn trace_mapped_from(&self, first: usize, name: &str, accesses: &Accesses) -> TraceOf {
         let file = |at: usize| TracedFile { path: format!("/{at}"), ..TracedFile::default() };
         let table = (0..2 * SIZES.len()).map(file).collect();
         let mut writer = Writer::new(Vec::new(), &Header::new("test", table, LeftOut::default())).unwrap();
         for (at, &(file, offset, bytes)) in accesses.iter().enumerate() {
             let thread = thread(at, accesses.len());
-            writer.push(Access { thread, ..Access::call(2 * file as u32 + 1, offset, bytes) }).unwrap();
+            let via = if at < first { Via::Call } else { Via::Mapping };
+            writer.push(Access { thread, via, ..Access::call(2 * file as u32 + 1, offset, bytes) }).unwrap();
         }
         let bytes = writer.finish().unwrap();
         let digest = Reader::new(&bytes[..]).unwrap().digest().unwrap();
@@ -195,6 +201,29 @@ fn files_that_are_read_in_turn_have_a_buffer_each() {
             let filled = 2 * (16 << 10) + 4097;
             assert!((filled..2 * filled).contains(&read), "{read}");
         }
+    }
+    link.bye().unwrap();
+}
+
+#[test]
+fn a_mapping_reads_by_calls_what_the_program_read_before_it_mapped_the_file() {
+    let several = Several::new();
+    let accesses = vec![(5, 0, 60_000), (5, 4096, 4096), (5, 60_000, 4096)];
+    let arm = native().arm("mmap");
+    let (mut link, _) = native().start(&arm);
+    let read = |link: &mut Link, trace: TraceOf| {
+        let range = Span { offset: 0, bytes: SIZES[5] };
+        let job = Job { range, ..several.job(&arm, &accesses, trace) };
+        link.prepare(&job).unwrap();
+        let before = read_bytes(link.pid());
+        let done = link.go(job.pass, std::time::Duration::from_secs(60)).unwrap();
+        assert_eq!(done.tally, several.tally(&accesses, &job));
+        read_bytes(link.pid()) - before
+    };
+    let one = |files: TraceOf| TraceOf { file: 11, files: Vec::new(), ..files };
+    for pick in [|it| it, one] {
+        assert!(read(&mut link, pick(several.trace_mapped_from(1, "mapped", &accesses))) >= 60_000);
+        assert!(read(&mut link, pick(several.trace("calls", &accesses))) < 60_000);
     }
     link.bye().unwrap();
 }

@@ -4,7 +4,7 @@
 use std::{fs::File, io};
 
 use rustix::{
-    io::Errno,
+    io::{Errno, pread},
     mm::{Advice, MapFlags},
 };
 use schema::Span;
@@ -15,7 +15,7 @@ use crate::{
     buffer::Buffer,
     mapping::Mapping,
     session::{self, Session},
-    source::{InMemory, Spans},
+    source::{HEADER_BYTES_MAX, InMemory, Spans},
     task::{Fault, Place, Refusal, Task, at},
 };
 
@@ -30,7 +30,7 @@ impl Method for Mmap {
     fn support(&self, task: &Task) -> Result<(), String> {
         let way = MmapWay::new(task)?;
         let first = Span { bytes: 1, ..task.pattern.range };
-        match way.map(Place { range: first, ..task.place() }) {
+        match way.map(Place { range: first, header: &[], ..task.place() }) {
             Ok(_) => Ok(()),
             Err(fault) if fault.errno() == Some(Errno::INVAL.raw_os_error()) => Err(match way.advice {
                 Some(Advice::LinuxHugepage) if fault.what.contains("HUGEPAGE") => {
@@ -91,6 +91,7 @@ impl MmapWay {
 
     fn map(&self, place: Place) -> Result<OpenMapping, Fault> {
         let file = open_plain(place)?;
+        read_header(&file, place.header).map_err(at("pread(2) of what is read before the file is mapped"))?;
         let mapping = Mapping::new(&file, place.range, self.flags).map_err(at("mmap(2)"))?;
         if let Some(advice) = self.advice {
             let name = match advice {
@@ -106,6 +107,18 @@ impl MmapWay {
         }
         Ok(OpenMapping { mapping, _file: file })
     }
+}
+
+fn read_header(file: &File, header: &[Span]) -> io::Result<()> {
+    if header.is_empty() {
+        return Ok(());
+    }
+    let mut room = [0; HEADER_BYTES_MAX];
+    for span in header {
+        // Less may be there than is asked for, and the pass says so when it touches it.
+        pread(file, &mut room[..span.bytes.min(HEADER_BYTES_MAX as u64) as usize], span.offset)?;
+    }
+    Ok(())
 }
 
 /// The mapping goes before the file, as in a program that closes what it opened in the opposite order.

@@ -212,7 +212,7 @@ impl<W: Way> Team<'_, W> {
     /// With shared descriptors the one that another thread has open.
     fn open(&self, place: usize) -> Result<Arc<W::Shared>, Fault> {
         let file = &self.several.files[place];
-        let open = || self.way.open(Place { path: &file.path, range: file.range }).map(Arc::new);
+        let open = || self.way.open(Place { path: &file.path, range: file.range, header: &file.header }).map(Arc::new);
         let Some(common) = self.common.get(place) else { return open() };
         let mut known = common.lock().expect("no thread panics while it holds the lock");
         match known.upgrade() {

@@ -15,7 +15,7 @@ use schema::{Span, Workload, protocol::Job};
 
 pub(crate) use prng::SplitMix64;
 pub(crate) use random::Random;
-pub(crate) use replay::{Accesses, List, Replay, Several, SeveralFile, accesses, several};
+pub(crate) use replay::{Accesses, HEADER_BYTES_MAX, List, Replay, Several, SeveralFile, accesses, several};
 pub(crate) use scan::Scan;
 
 /// A part of a file that lies in memory from `base` on.
