@@ -352,9 +352,9 @@ pub fn advice_caveat(of: &AdviceCaveat) -> String {
             count(*threads, "thread", "threads")
         ),
         AdviceCaveat::MoreWaits { share, slower } => format!(
-            "it waits for the device at {} more of the accesses than now, and own work takes longer after a wait, which a \
+            "of 100 accesses, it waits for the device at {:.0} more than now, and own work takes longer after a wait, which a \
              replay does not show: the low end of the interval allows for {slower:.0} times its time more",
-            percent(*share)
+            (100.0 * share).max(1.0)
         ),
     }
 }
@@ -410,7 +410,12 @@ fn from_start(of: &Advice) -> String {
             )
         }
         (Some(share), None) if share.median > ABOUT_ALL => format!("{time}, about all of it reaching the file"),
-        (Some(share), None) => format!("{time}, {} of it or more reaching the file", percent_at_least(share.ci_low)),
+        (Some(share), None) => match percent_at_least(share.ci_low) {
+            _ if share.ci_low < 0.001 => {
+                format!("{time}, of which it is not known how much is reaching the file")
+            }
+            least => format!("{time}, {least} of it or more reaching the file"),
+        },
         (None, _) => time,
     }
 }

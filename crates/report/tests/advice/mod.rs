@@ -239,6 +239,7 @@ fn a_share_that_may_be_more_than_its_replay_is_a_range() {
     assert!(with(0.06, Some(1.0 / 0.9394)).contains(", 6 % of it reaching the file: other methods"));
     assert!(with(0.06, None).contains("5 % of it or more reaching the file"));
     assert!(with(0.99, None).contains("about all of it reaching the file"));
+    assert!(with(0.0, None).contains("it is not known how much is reaching the file"));
 }
 
 #[test]

@@ -414,6 +414,16 @@ fn a_command_that_was_not_measured_has_its_reason_and_the_other_one_is_no_news()
 }
 
 #[test]
+fn a_tie_says_by_how_much_its_commands_may_differ() {
+    let mut run = commands(LINES, [None, None]);
+    for it in &mut run.findings.comparisons {
+        (it.verdict, it.speedup) = (Verdict::Same, Some(estimate(1.04, 0.01)));
+    }
+    let text = squeezed(&first(&run, 80));
+    assert!(text.contains("no difference of over 5 % between B and A, 1.04x"), "{text}");
+}
+
+#[test]
 fn a_reason_that_commands_have_in_common_is_said_once_and_has_letters_for_command_lines() {
     let mut run = commands(LINES, [None, None]);
     for (at, cell) in run.record.cells.iter_mut().enumerate() {

@@ -6,7 +6,7 @@ pub(crate) mod time;
 
 use schema::{
     Condition, Findings, Labels, Names, Record, Skip, State,
-    findings::{CommandFinding, CommandTime, Comparison, Confounder, ConfounderKind, MapLine, Verdict},
+    findings::{CommandFinding, CommandTime, Comparison, Confounder, ConfounderKind, MARGIN, MapLine, Verdict},
     mapped_runtime::MappedRuntime,
     reason::Reason,
 };
@@ -163,7 +163,8 @@ impl Commands<'_> {
                 against(other, own)
             ),
             (Verdict::Same, Some(times)) => format!(
-                "no difference between {arm} and {baseline}, {}{}",
+                "no difference of over {} between {arm} and {baseline}, {}{}",
+                numbers::percent(MARGIN),
                 number::speedup_glued(&times),
                 against(own, other)
             ),
