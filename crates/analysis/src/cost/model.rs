@@ -87,7 +87,8 @@ pub(crate) fn components(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<C
         return Err(NoCost::Beside);
     }
     // How many of them reach into one more page depends on the block, and so does what each part costs.
-    if condition.begins_within_pages(pass.page_bytes as u64) {
+    let page_bytes = pass.page_bytes as u64;
+    if condition.begins_within_pages(page_bytes) || condition.lies_across_pages(page_bytes) {
         return Err(NoCost::AcrossPages);
     }
     if pass.arm.is_direct() && !condition.block_bytes.is_multiple_of(SECTOR_BYTES) && condition.blocks_in_range() > 1 {
