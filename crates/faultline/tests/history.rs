@@ -111,6 +111,18 @@ fn one_cell_is_shown_over_time() {
 }
 
 #[test]
+fn a_quiet_rerun_says_nothing_beside_its_answer() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("input", 300_000);
+    sandbox.run_short(&file, &["--seed=11", "--rounds=5"]);
+    let output = sandbox.run(&["rerun", "last", "--rounds", "5", "--quiet"]);
+    assert!(matches!(output.code(), Some(0 | 3)), "{output:#?}");
+    let says_more = output.stderr.lines().any(|it| !it.starts_with("exit code"));
+    assert!(!says_more, "{output:#?}");
+    output.shows(&["against", "2 shared cells"]);
+}
+
+#[test]
 fn a_run_is_made_once_more_and_stands_beside_the_first() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("input", 300_000);

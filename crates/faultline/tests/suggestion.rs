@@ -35,6 +35,15 @@ fn without_a_target_nothing_is_measured_and_the_largest_file_is_suggested_with_t
     assert_eq!(sandbox.saved(), None);
 }
 
+#[test]
+fn a_dry_run_without_a_target_promises_no_pass() {
+    let sandbox = Sandbox::new();
+    sandbox.file("file", 4096);
+    let output = sandbox.run(&["run", "--dry-run", "--state=cold"]).expect(2);
+    assert_eq!(suggested(&output.stderr).len(), 2, "{}", output.stderr);
+    assert!(!output.stderr.contains("evicts") && !output.stderr.contains("takes about"), "{}", output.stderr);
+}
+
 /// The command lines that are suggested for a dry run, each of which works.
 fn works(sandbox: &Sandbox, asked: &[&str]) -> Vec<String> {
     let output = sandbox.run(&[&["run", "--dry-run", "--state", "cached"], asked].concat()).expect(2);

@@ -327,6 +327,19 @@ fn advice_is_the_files_that_lie_under_it_and_goes_with_the_mapping() {
 }
 
 #[test]
+fn a_mapping_that_is_locked_is_populated() {
+    let mut model = TestModel::new();
+    model.open(10, 3, 7);
+    for flag in [libc::MAP_POPULATE, libc::MAP_LOCKED, libc::MAP_NORESERVE] {
+        let flags = (libc::MAP_SHARED | flag) as u64;
+        model.call(10, "mmap", &[0, 0x1000, 1, flags, 3, 0], 0x10_000);
+    }
+    let mut counts: Vec<(bool, u64)> = model.named().mappings.iter().map(|it| (it.populate, it.count)).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [(false, 1), (true, 2)]);
+}
+
+#[test]
 fn bytes_are_counted_under_the_advice_that_they_were_reached_under() {
     const SHARED: u64 = libc::MAP_SHARED as u64;
     let under = |model: TestModel<Counts>| -> Vec<(String, u64)> { model.named().under.into_iter().collect() };
