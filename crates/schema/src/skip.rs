@@ -60,8 +60,8 @@ pub enum Skip {
     /// Of a replay of what a command did: a pass of it takes so many times as long as one of the recorded way, by its first one or
     /// by its first accesses.
     SlowerReplay { times: f64 },
-    /// Of commands and their replays, where the fewest rounds of all do not fit: a pass takes so many times as long as one of the
-    /// recorded way, and one of another method so many times.
+    /// Of a command and the replays of what it did, where the fewest rounds of all do not fit: a pass takes so many times as long as
+    /// one of the recorded way (of the command that is measured twice: as the other), and one of another method so many times.
     LeftToFaster { times: f64, fastest: f64 },
     /// It failed in a trial, in a way that a second time does not change.
     Failed(String),
@@ -104,7 +104,14 @@ impl Skip {
 
     /// Whether time is all that was lacking: the arm itself is there.
     pub fn is_for_want_of_time(&self) -> bool {
-        matches!(self, Skip::TooSlow { .. } | Skip::TooLong { .. } | Skip::LeavesTime { .. } | Skip::Untried)
+        matches!(
+            self,
+            Skip::TooSlow { .. }
+                | Skip::TooLong { .. }
+                | Skip::LeavesTime { .. }
+                | Skip::LeftToFaster { .. }
+                | Skip::Untried
+        )
     }
 }
 
@@ -163,8 +170,8 @@ impl fmt::Display for Skip {
             }
             Skip::LeftToFaster { times, fastest } => write!(
                 f,
-                "a pass of it takes {times:.1} times as long as that of what the command did, where one of another method takes \
-                 {fastest:.2} times as long: there was no time for further rounds of both"
+                "a pass of it takes {times:.1} times as long as what it is held against, and one of another method {fastest:.2} \
+                 times: there was no time for further rounds of both"
             ),
             Skip::Untried => f.write_str("the budget was spent before its first pass"),
             Skip::EmptyRange { offset_bytes, file_bytes } if offset_bytes >= file_bytes => {

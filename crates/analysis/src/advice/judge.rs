@@ -498,8 +498,7 @@ fn without_gain(
 /// One that was left out because its first pass was several times slower is known to gain nothing.
 fn uncompared(found: &Found, is_meant: &dyn Fn(&Arm) -> bool) -> Option<Open> {
     let of_view = |view: &View| -> Option<Open> {
-        let is_slower =
-            |it: &Cell| matches!(it.entry.skipped, Some(Skip::SlowerReplay { .. } | Skip::LeftToFaster { .. }));
+        let is_slower = |it: &Cell| matches!(it.entry.skipped, Some(Skip::SlowerReplay { .. }));
         // One round has no interval.
         let is_open = |it: &&&Cell| it.passes.len() < 2 && !is_slower(it) && is_meant(it.arm());
         let without = view.arms.iter().find(is_open).map(|it| match it.passes.len() as u32 {

@@ -8,7 +8,7 @@ mod kind;
 mod rules;
 
 use schema::{
-    Arm, Condition, Consume, Fill, Reading, State, Workload,
+    Arm, Condition, Consume, Fill, Reading, Skip, State, Workload,
     advice::{Advice, AdviceReason, AdviceSelfCheck},
     advised::Advised,
     condition::Start,
@@ -57,6 +57,9 @@ pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<A
     let checks = asked().filter_map(|(it, checked)| Some(it.finding(checked.as_ref()?)));
     (advice, checks.collect())
 }
+
+/// What one arm measured twice differs by at most, cold, where there was no time to measure it.
+const NOISE_MOST: f64 = 0.5;
 
 /// What was measured from one start.
 struct Found<'r, 'a> {
@@ -151,7 +154,9 @@ impl<'r, 'a> Found<'r, 'a> {
         views.sort_by_key(|it| it.consume != usual(it));
         let program = conditions().find(|(_, it)| it.is_of_commands()).and_then(|(index, _)| Program::of(run, index));
         let first = views.first()?;
-        let noise = compare::noise::width_under(run, first.recorded.own).unwrap_or(0.0);
+        let was_left = |it: &Cell| it.entry.control && matches!(it.entry.skipped, Some(Skip::LeftToFaster { .. }));
+        let unknown = if run.cells.iter().any(|it| was_left(it) && it.own.start() == start) { NOISE_MOST } else { 0.0 };
+        let noise = compare::noise::width_under(run, first.recorded.own).unwrap_or(unknown);
         Some(Found { run, advised, start, program, in_memory: None, views, noise })
     }
 

@@ -576,6 +576,21 @@ fn a_switch_that_gains_is_advised_although_the_replay_is_not_the_program() {
 }
 
 #[test]
+fn a_gain_is_large_where_there_was_no_time_to_measure_one_arm_twice() {
+    let verdict = |pread_ms: f64| {
+        let mut plan = points_touched_once();
+        plan.replays = vec![("mmap", [77.0, 0.4]), ("pread", [pread_ms, 0.9])];
+        let mut record = plan.lab().record;
+        for (at, cell) in record.cells.iter_mut().enumerate().filter(|it| it.1.control) {
+            cell.skipped = Some(Skip::LeftToFaster { times: 1.0, fastest: 0.2 });
+            record.samples.retain(|it| it.cell != at || it.round == 0);
+        }
+        analysis::analyze(&record).advice[0].verdict
+    };
+    assert_eq!([60.0, 20.0].map(verdict), [AdviceVerdict::Unknown, AdviceVerdict::Switch]);
+}
+
+#[test]
 fn a_gain_that_one_arm_measured_twice_differs_by_is_not_advised() {
     let mut plan = points_touched_once();
     plan.replays = vec![("mmap", [77.0, 0.4]), ("pread", [60.0, 0.9])];

@@ -107,7 +107,9 @@ impl Bench<'_> {
             self.look_now_and_then();
             if round == 0 {
                 self.leave_hopeless_since(&slot.conditions);
-                let expected: Duration = active.iter().filter_map(|it| self.times.expected.get(it)).sum();
+                let goes_on = |it: &&usize| self.record.cells[**it].skipped.is_none() && !too_long.contains(it);
+                let passes = active.iter().filter(goes_on).filter_map(|it| self.times.expected.get(it));
+                let expected: Duration = passes.sum();
                 if self.clock.binds && expected * (ROUNDS_MIN - 1) > self.left_for_least(slot) {
                     self.leave_to_faster(&slot.conditions);
                 }

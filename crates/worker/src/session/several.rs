@@ -41,11 +41,13 @@ struct OpenFiles<W: Way> {
     files: Vec<Option<Opened<W>>>,
     /// Of files that are not open.
     buffers: Vec<Buffer>,
+    /// The place of the file whose accesses were the last in the thread's own buffer.
+    last_in_own: Option<usize>,
 }
 
-/// Of the buffers that a thread has beside its own. Programs that have more files open than these are for are those that keep
-/// what they have read through: few of them are read in turn.
-const BUFFERS_BYTES_MAX: usize = 16 << 20;
+/// Of the buffers that the threads have together beside one for each. Programs that have more files open than these are for are those
+/// that keep open what they have read through: few of their files are read in turn.
+const BUFFERS_BYTES_MAX: usize = 128 << 20;
 
 struct SeveralFiles<W: Way> {
     /// Of each thread.
@@ -67,10 +69,12 @@ pub(super) fn prepare<W: Way>(
     };
     let most_open: Vec<u64> = (0..task.job.threads).map(|thread| several.most_open(thread)).collect();
     allow(most_open.iter().sum())?;
-    let buffers_max = if W::KEEPS { BUFFERS_BYTES_MAX / way.buffer_bytes(&task).max(1) } else { 0 };
+    let of_thread = BUFFERS_BYTES_MAX / rooms.len().max(1) / way.buffer_bytes(&task).max(1);
     let open_files = |most_open: &u64| {
-        let buffers = (0..buffers_max.min(*most_open as usize)).map(|_| buffer()).collect::<Result<_, Fault>>()?;
-        Ok(OpenFiles { files: several.files.iter().map(|_| None).collect(), buffers })
+        // One file after the other has the thread's own.
+        let needed = if W::KEEPS && *most_open > 1 { *most_open as usize } else { 0 };
+        let buffers = (0..needed.min(of_thread)).map(|_| buffer()).collect::<Result<_, Fault>>()?;
+        Ok(OpenFiles { files: several.files.iter().map(|_| None).collect(), buffers, last_in_own: None })
     };
     let opened = most_open.iter().map(open_files).collect::<Result<_, Fault>>()?;
     let few = match task.job.hold {
@@ -185,7 +189,7 @@ impl<W: Way> Team<'_, W> {
         let mut all = Count::default();
         for (stretch, part) in self.several.share(part, thread) {
             let file = &self.several.files[stretch.file];
-            let OpenFiles { files, buffers } = opened;
+            let OpenFiles { files, buffers, last_in_own } = opened;
             let slot = &mut files[stretch.file];
             if slot.is_none() {
                 let own = self.open(stretch.file).and_then(|shared| {
@@ -194,7 +198,7 @@ impl<W: Way> Team<'_, W> {
                 *slot = Some(own.map_err(|fault| ("open", of(file, fault)))?);
             }
             if let Some(Opened { own, shared, buffer }) = slot {
-                if buffer.is_none() {
+                if buffer.is_none() && last_in_own.replace(stretch.file) != Some(stretch.file) {
                     self.way.forget(own);
                 }
                 let mut access = self.way.access(shared, own, buffer.as_mut().unwrap_or(&mut room.buffer));
