@@ -21,7 +21,7 @@ use schema::leftover::{FileIdentity, Leftover, LeftoverKind};
 use sys::{
     folder::{Folder, Identity},
     lock,
-    whole::Taken,
+    whole::{Taken, folder_of},
 };
 
 pub use crate::process::Owner;
@@ -51,6 +51,8 @@ pub struct Found {
     /// What it is about; absent when the entry cannot be read, with the reason in `owner`.
     pub leftover: Option<Leftover>,
     pub owner: Owner,
+    /// Of the entry's own file, where it could be opened: by its path another one may be found later.
+    pub identity: Option<Identity>,
 }
 
 /// The result of removing a leftover.
@@ -151,7 +153,7 @@ impl CleanupJournal {
     /// # Errors
     /// Names the file that could not be deleted.
     pub fn remove_abandoned(&self) -> Result<usize> {
-        atomic::remove_abandoned(&self.abandoned()?)
+        atomic::remove_abandoned(&self.folder)
     }
 
     /// Where the entries lie.
@@ -186,7 +188,7 @@ impl CleanupJournal {
             Err(removal) => removal,
         };
         if !matches!(removal, Removal::Refused(_)) {
-            forget(&found.entry)?;
+            ready.forget().with_context(|| format!("the entry {} cannot be removed", found.entry.display()))?;
         }
         Ok(removal)
     }
@@ -275,10 +277,15 @@ fn found(entry: PathBuf) -> io::Result<Option<Found>> {
         .map_err(|error| error.to_string())
         .and_then(|file| Ok((file, serde_json::from_slice(&content).map_err(|error| error.to_string())?)));
     Ok(Some(match leftover {
-        Ok((file, leftover)) => Found { entry, owner: owner(&file, &leftover), leftover: Some(leftover) },
+        Ok((file, leftover)) => Found {
+            entry,
+            owner: owner(&file, &leftover),
+            leftover: Some(leftover),
+            identity: sys::folder::identity(&file).ok(),
+        },
         Err(reason) => {
             let reason = format!("{} cannot be read: {reason}", entry.display());
-            Found { entry, leftover: None, owner: Owner::Unknown(reason) }
+            Found { entry, leftover: None, owner: Owner::Unknown(reason), identity: None }
         }
     }))
 }
@@ -287,8 +294,17 @@ fn found(entry: PathBuf) -> io::Result<Option<Found>> {
 struct Ready<'a> {
     leftover: &'a Leftover,
     path: PathBuf,
+    /// That the entry lies in. By its path another user whose folder it is could have a file elsewhere deleted.
+    folder: Folder,
+    name: &'a OsStr,
     /// Locked, where its process had locked it.
-    _entry: File,
+    entry: File,
+}
+
+impl Ready<'_> {
+    fn forget(&self) -> io::Result<()> {
+        self.folder.unlink(self.name, sys::folder::identity(&self.entry)?).map(drop)
+    }
 }
 
 /// Checked again: the owner may have changed since it was listed. What is locked here stays so meanwhile.
@@ -296,14 +312,20 @@ fn ready(found: &Found) -> Result<Ready<'_>, Removal> {
     let Some(leftover) = &found.leftover else {
         return Err(Removal::Refused(format!("{} cannot be read", found.entry.display())));
     };
-    let entry = File::options().read(true).write(true).open(&found.entry).map_err(|error| match error.kind() {
+    let not_there = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => Removal::WasGone,
         _ => Removal::Refused(format!("{}: {error}", found.entry.display())),
-    })?;
+    };
+    let name = found.entry.file_name().unwrap_or_default();
+    let folder = Folder::open(folder_of(&found.entry)).map_err(not_there)?;
+    let entry = folder.open_file(name).map_err(not_there)?;
+    if sys::folder::identity(&entry).ok() != found.identity {
+        return Err(Removal::Refused(format!("{}: another file has its name now", found.entry.display())));
+    }
     if owner(&entry, leftover) != Owner::Gone || leftover.locked && !matches!(lock::take(&entry), Ok(true)) {
         return Err(Removal::Refused("its process may still be running".into()));
     }
-    Ok(Ready { leftover, path: path_of(leftover), _entry: entry })
+    Ok(Ready { leftover, path: path_of(leftover), folder, name, entry })
 }
 
 /// What both kinds have in common: the thing itself and the folder it lies in, when it is where and what the entry says.

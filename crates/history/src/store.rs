@@ -279,7 +279,7 @@ impl Store {
     /// # Errors
     /// Names the file that could not be deleted.
     pub fn remove_abandoned(&self) -> Result<usize> {
-        atomic::remove_abandoned(&self.abandoned()?)
+        atomic::remove_abandoned(&self.folder)
     }
 
     fn path_of(&self, name: &str) -> PathBuf {

@@ -2,7 +2,7 @@
 //! to a folder can put a link into it, or in its place, at any moment.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs::{self, File},
     io,
     os::{
@@ -94,6 +94,30 @@ impl Folder {
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.held, name, flags, Mode::RUSR | Mode::WUSR)?.into())
+    }
+
+    /// Opens a regular file of the folder for reading and writing; links are not followed, and what is no file is not waited for.
+    ///
+    /// # Errors
+    /// There is none, it is no regular file, or it may not be opened.
+    pub fn open_file(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::openat(&self.held, name, flags, Mode::empty())?);
+        match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(io::Error::other("it is no regular file")),
+        }
+    }
+
+    /// What is in the folder, in the order of the names.
+    ///
+    /// # Errors
+    /// It cannot be listed.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        let entries = fs::read_dir(format!("/proc/self/fd/{}", self.held.as_raw_fd()))?;
+        let mut names = entries.map(|it| Ok(it?.file_name())).collect::<io::Result<Vec<OsString>>>()?;
+        names.sort();
+        Ok(names)
     }
 
     /// The file of a name in the folder; links are not followed.

@@ -8,6 +8,8 @@ use history::{CleanupJournal, Owner, Removal};
 use schema::leftover::{Leftover, LeftoverKind};
 use tempfile::TempDir;
 
+use crate::seen_from;
+
 struct Scene {
     _folder: TempDir,
     journal: CleanupJournal,
@@ -377,10 +379,26 @@ fn a_cgroup_that_could_never_be_cleaned_up_must_not_be_made() {
 }
 
 #[test]
+fn an_entry_is_deleted_where_it_was_found_and_not_where_its_path_leads_by_then() {
+    let scene = scene();
+    fs::remove_file(scene.left_behind(".faultline-1.data")).unwrap();
+    let stale = scene.journal.stale().unwrap().remove(0);
+    let elsewhere = scene.place.join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let same_name = elsewhere.join(stale.entry.file_name().unwrap());
+    // Whoever may write into the folder of the entries puts a link to another one in its place: to what is no entry, or is one.
+    fs::rename(&scene.entries, scene.place.join("away")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &scene.entries).unwrap();
+    fs::write(&same_name, "mine").unwrap();
+    assert!(matches!(scene.journal.remove(&stale).unwrap(), Removal::Refused(_)));
+    assert!(same_name.exists());
+}
+
+#[test]
 fn half_written_entries_of_killed_processes_are_no_entries_and_can_be_removed() {
     let scene = scene();
     let mine = scene.journal.enter(LeftoverKind::File, &scene.place.join(".faultline-1.data")).unwrap();
-    let gone = scene.entries.join(".1234abcd-5-6-0.json.4294967295.1.0.tmp");
+    let gone = scene.entries.join(format!(".1234abcd-5-6-0.json.{}.4294967295.1.0.tmp", seen_from()));
     let other = scene.entries.join(".notes.tmp");
     for path in [&gone, &other] {
         fs::write(path, "{").unwrap();

@@ -13,6 +13,8 @@ use schema::{
 };
 use tempfile::TempDir;
 
+use crate::seen_from;
+
 fn text(value: &str) -> Reading<String> {
     Reading::Value(value.into())
 }
@@ -424,16 +426,27 @@ fn half_written_files_of_killed_processes_are_ignored_and_can_be_removed() {
     let store = store(folder.path());
     store.save(&record("20261120T225104Z-3f9a")).unwrap();
     // What a process that is gone would have left, what a living one is writing, and a file of somebody else.
-    let gone = store.folder().join(".20261120T225104Z-3f9a.json.4294967295.1.0.tmp");
-    let alive = store.folder().join(format!(".20261120T225104Z-3f9a.json.{}.{}.0.tmp", std::process::id(), started()));
+    let of = |from: &str, pid: u32, started: &str| {
+        store.folder().join(format!(".20261120T225104Z-3f9a.json.{from}.{pid}.{started}.0.tmp"))
+    };
+    let here = seen_from();
+    let gone = of(&here, u32::MAX, "1");
+    let alive = of(&here, std::process::id(), &started());
+    // Of another host or container, whose processes cannot be seen from here: one may be written now, and one is not.
+    let [elsewhere, long_ago] = ["01234567-1", "76543210-1"].map(|it| of(it, u32::MAX, "1"));
     let other = store.folder().join(".notes.tmp");
-    for path in [&gone, &alive, &other] {
+    for path in [&gone, &alive, &elsewhere, &long_ago, &other] {
         fs::write(path, "{\"schema_ver").unwrap();
     }
+    let two_days_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 86_400);
+    fs::File::options().write(true).open(&long_ago).unwrap().set_modified(two_days_ago).unwrap();
     assert_eq!(ids(&store), ["20261120T225104Z-3f9a"]);
-    assert_eq!(store.abandoned().unwrap(), std::slice::from_ref(&gone));
-    assert_eq!(store.remove_abandoned().unwrap(), 1);
-    assert_eq!((gone.exists(), alive.exists(), other.exists()), (false, true, true));
+    let mut abandoned = vec![gone.clone(), long_ago.clone()];
+    abandoned.sort();
+    assert_eq!(store.abandoned().unwrap(), abandoned);
+    assert_eq!(store.remove_abandoned().unwrap(), 2);
+    let are_there = [&gone, &long_ago, &alive, &elsewhere, &other].map(|it| it.exists());
+    assert_eq!(are_there, [false, false, true, true, true]);
 }
 
 fn started() -> String {
