@@ -9,7 +9,7 @@ use schema::{
 };
 
 use super::{
-    DECIDED,
+    DECIDED, judge,
     question::{ClaimOutcome, Question},
 };
 use crate::{answers::fills, measured::Run};
@@ -46,9 +46,14 @@ impl Question<'_> {
         let open_count = open.len() + unmeasured.len();
         let most = groups.iter().find(|(_, group)| 2 * group.len() > decided + open_count);
         let is_both = |one, other| [one, other].iter().all(|it| groups.iter().any(|(verdict, _)| verdict == it));
+        let leaning = |it: &&ClaimOutcome| it.estimate.map(|estimate| judge::leaning(self.expect, estimate));
+        let leans = |to: ClaimVerdict| open.iter().any(|it| leaning(it) == Some(to));
         let verdict = match most {
             _ if decided < open_count => ClaimVerdict::Undecided,
             _ if is_both(ClaimVerdict::Holds, ClaimVerdict::Reversed) => ClaimVerdict::Mixed,
+            // What holds everywhere but where it leans the other way may be mixed.
+            Some((ClaimVerdict::Holds, _)) if leans(ClaimVerdict::Reversed) => ClaimVerdict::Undecided,
+            Some((ClaimVerdict::Reversed, _)) if leans(ClaimVerdict::Holds) => ClaimVerdict::Undecided,
             Some((verdict, _)) => *verdict,
             None if groups.len() > 1 => ClaimVerdict::Mixed,
             None => ClaimVerdict::Undecided,

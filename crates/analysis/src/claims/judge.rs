@@ -7,7 +7,7 @@ use schema::{
     reason::Reason,
 };
 
-use crate::verdict::{MARGIN, Open, verdict};
+use crate::verdict::{LEAST_PAIRS, MARGIN, Open, verdict};
 
 /// By the whole interval. Ratios by the rule that comparisons are judged by: lower is what is called faster there. A claim
 /// that two arms are the same is reversed by a clear difference, whichever way it goes.
@@ -35,6 +35,12 @@ pub(super) fn judge(expect: Expect, estimate: Estimate, rounds: u32) -> (ClaimVe
         _ => Conclusion::CrossesMargin { margin: MARGIN },
     });
     (claimed, why.map(Reason::Conclusion))
+}
+
+/// What the middle of an interval would say by itself: which way what is open leans.
+pub(super) fn leaning(expect: Expect, estimate: Estimate) -> ClaimVerdict {
+    let Estimate { median, .. } = estimate;
+    judge(expect, Estimate { ci_low: median, ci_high: median, ..estimate }, LEAST_PAIRS).0
 }
 
 #[cfg(test)]

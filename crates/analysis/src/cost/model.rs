@@ -321,6 +321,10 @@ impl Adding<'_> {
         if !matches!(advice, "normal" | "random" | "sequential" | "") {
             return Err(Operation::Advice { advice: advice.into() }.into());
         }
+        // It needs a mapping that may be written to, and none that is read from may.
+        if self.pass.arm.word("populate") == "populate-write" {
+            return Err(Operation::Method { method: self.pass.arm.short_name().into() }.into());
+        }
         self.in_place()?;
         let costs = self.costs;
         let all_pages = self.pages(self.range());

@@ -11,7 +11,7 @@ const TAIL: f64 = 0.025;
 const EXACT_UP_TO: usize = 200;
 
 /// Student's t at 97.5 % for 1 to 4 degrees of freedom (any table; R: qt(0.975, 1:4)).
-const STUDENT: [f64; 4] = [12.706, 4.303, 3.182, 2.776];
+pub(super) const STUDENT: [f64; 4] = [12.706, 4.303, 3.182, 2.776];
 
 /// The normal distribution at 97.5 %.
 const NORMAL: f64 = 1.959_964;

@@ -666,6 +666,13 @@ fn random_blocks_that_lie_across_pages_have_no_account() {
 }
 
 #[test]
+fn a_mapping_that_cannot_be_read_only_has_no_forecast() {
+    let record = lab(&both_states("4 KiB"), |_, ns| ns).record;
+    let of = |arm: &str| seconds(&record, &question(arm, Workload::Scan, State::Cached)).is_some();
+    assert!(of("mmap+populate-read") && !of("mmap+populate-write"));
+}
+
+#[test]
 fn without_a_calibration_nothing_changes() {
     let mut lab = lab(&both_states("4 KiB"), |_, ns| ns);
     lab.record.calibration = Reading::unavailable("not calibrated");

@@ -19,7 +19,7 @@ const NAMED: usize = 6;
 pub(super) fn conclusion(of: &Conclusion) -> String {
     match of {
         Conclusion::Verdicts(verdicts) => match &verdicts[..] {
-            [one] => format!("{} in {}", one.verdict.words(), all_of(one.labels.len())),
+            [one] => format!("{} in {} measured", one.verdict.words(), all_of(one.labels.len())),
             several => several.iter().map(verdict_in).collect::<Vec<String>>().join(", "),
         },
         Conclusion::Numbers(numbers) => match numbers.across || numbers.than.is_some() {

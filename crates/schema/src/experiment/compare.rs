@@ -643,6 +643,12 @@ impl Compare {
     ///
     /// # Errors
     /// As `validate`.
+    /// Whether one of its workloads reads, or one that an arm has instead.
+    pub fn reads(&self) -> bool {
+        let own = self.arms.iter().filter_map(|it| it.own.workload);
+        self.workload.iter().copied().chain(own).any(|it| !it.writes())
+    }
+
     pub(super) fn has_effect(&self) -> Result<(), (&'static str, String)> {
         let own = || self.arms.iter().map(|it| &it.own);
         let states = self.state.iter().copied().chain(own().filter_map(|it| it.state));
@@ -656,15 +662,14 @@ impl Compare {
             ));
         }
         let workloads = self.workload.iter().copied().chain(own().filter_map(|it| it.workload));
-        if self.aligned.contains(&false) && workloads.clone().all(Workload::is_ascending) {
+        if self.aligned.contains(&false) && workloads.into_iter().all(Workload::is_ascending) {
             return Err(("aligned", ALIGNED.into()));
         }
         // Conditions have a layout by their own workload, whatever an arm does instead.
         if self.layout != written_before() && !self.workload.iter().any(|it| it.has_layout()) {
             return Err(("layout", "a file that is appended to is empty before, whatever layout there is".into()));
         }
-        let reads = workloads.into_iter().any(|it| !it.writes());
-        if self.consume != [Consume::Sum] && !reads {
+        if self.consume != [Consume::Sum] && !self.reads() {
             return Err(("consume", CONSUME.into()));
         }
         self.arms.iter().try_for_each(|it| {
