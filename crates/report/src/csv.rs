@@ -94,7 +94,7 @@ fn fields(record: &Record, sample: &Sample) -> Vec<String> {
     let compare = cell.and_then(|cell| record.origin(cell.condition));
     // A command has few of them.
     let of_condition = |field: &Field, show: fn(&schema::Condition) -> String| {
-        condition.filter(|it| (field.of)(it)).map_or(String::new(), show)
+        condition.filter(|it| (field.of)(it)).map_or(String::new(), |it| visible(&show(it)))
     };
     let (status, reason, phases, tally) = match &sample.outcome {
         Outcome::Ok { phases, tally } => ("ok", None, Some(phases), Some(tally)),

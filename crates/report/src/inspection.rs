@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::{
     Style,
+    json::harmless,
     layout::{
         number,
         page::Page,
@@ -41,7 +42,7 @@ pub fn inspection_json(inspection: &Inspection) -> String {
     if let Some(process) = value.get_mut("process") {
         say_unlooked(process);
     }
-    format!("{value:#}\n")
+    harmless(format!("{value:#}\n"))
 }
 
 /// Readings of a process that have no value say why.

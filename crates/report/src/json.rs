@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::{
     contents::{commands, stalls},
+    layout::text::hides,
     words::{
         advice_caveat, advice_reason, beats, caution, crossover, explanation, fact, fact_says, forecast_remark,
         fork_groups, how, line, not_comparable, reason, reasons, safepoints, settles, stall, traits, unchecked,
@@ -37,7 +38,23 @@ pub fn json(record: &Record, findings: &Findings, across: Option<&RunComparison>
         value
     });
     let document = Document { schema_version, record, findings: value, across };
-    serde_json::to_string_pretty(&document).expect(WRITTEN) + "\n"
+    harmless(serde_json::to_string_pretty(&document).expect(WRITTEN) + "\n")
+}
+
+/// A JSON document with what hides on a terminal, or moves its cursor, as `\u` and digits: such characters stand in texts alone.
+pub(crate) fn harmless(text: String) -> String {
+    let is_hidden = |c: char| c != '\n' && hides(c);
+    if !text.contains(is_hidden) {
+        return text;
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_hidden(c) {
+            true => c.encode_utf16(&mut [0; 2]).iter().for_each(|it| shown.push_str(&format!("\\u{it:04x}"))),
+            false => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// Runs beside each other, as one JSON document.
@@ -45,7 +62,7 @@ pub fn across_json(across: &Across) -> String {
     let mut value = serde_json::to_value(across).expect(WRITTEN);
     each(&across.versus, &mut value, "versus").for_each(|(it, value)| say_across(it, value));
     each(&across.gates, &mut value, "gates").for_each(|(it, value)| say_gate(it, value));
-    format!("{value:#}\n")
+    harmless(format!("{value:#}\n"))
 }
 
 /// What `predict` found, as one JSON document.
@@ -53,7 +70,7 @@ pub fn forecast_json(forecast: &Forecast) -> String {
     let mut value = serde_json::to_value(forecast).expect(WRITTEN);
     say_readings(&mut value);
     put(&mut value, "remarks", texts(&forecast.remarks, forecast_remark));
-    format!("{value:#}\n")
+    harmless(format!("{value:#}\n"))
 }
 
 fn say_findings(record: &Record, findings: &Findings, value: &mut Value) {

@@ -5,6 +5,7 @@ use schema::claims::{Later, LaterRun, Ledger, LedgerEntry};
 use crate::{
     Style,
     contents::claim,
+    json::harmless,
     json::say_claim,
     layout::{page::Page, paint::Paint, words::plural},
     saved, shell,
@@ -145,5 +146,5 @@ pub fn claims_json(ledger: &Ledger) -> String {
     let array = serde_json::Value::Array(entries.collect());
     let mut text = serde_json::to_string_pretty(&array).expect("maps have string keys and nothing else can fail");
     text.push('\n');
-    text
+    harmless(text)
 }

@@ -146,7 +146,8 @@ fn the_advice(out: &mut String, blocks: &[Block], legend: Option<&str>) {
         push(out, format_args!("* **{}** {}\n", escape(&block.label), escape(&block.text)));
         for line in &block.lines {
             let label = if line.label.is_empty() { String::new() } else { format!("**{}** ", escape(line.label)) };
-            push(out, format_args!("  * {label}{}\n", escape(&line.text)));
+            let command = line.command.as_deref().map(code_span).unwrap_or_default();
+            push(out, format_args!("  * {label}{}{command}{}\n", line.before, escape(&line.text)));
         }
     }
     if !blocks.is_empty() {

@@ -8,6 +8,7 @@ use schema::{
 use crate::{
     Style,
     contents::claim,
+    json::harmless,
     layout::{number, page::Page, paint::Paint, words::plural},
 };
 
@@ -15,7 +16,7 @@ use crate::{
 pub fn plan_json(plan: &PlannedRun) -> String {
     let mut text = serde_json::to_string_pretty(plan).expect("maps have string keys and nothing else can fail");
     text.push('\n');
-    text
+    harmless(text)
 }
 
 /// The plan as text.

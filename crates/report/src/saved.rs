@@ -11,6 +11,7 @@ use schema::{
 
 use crate::{
     Style,
+    json::harmless,
     layout::{
         number,
         page::Page,
@@ -29,7 +30,7 @@ use crate::{
 pub fn history_json(history: &History) -> String {
     let mut text = serde_json::to_string_pretty(history).expect("maps have string keys and nothing else can fail");
     text.push('\n');
-    text
+    harmless(text)
 }
 
 /// For a terminal: the requested cells, otherwise the runs. `folder` is where the records are.

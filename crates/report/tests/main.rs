@@ -506,7 +506,12 @@ fn text_from_a_record_cannot_move_a_cursor() {
     const EVIL: &str = "evil\u{1b}[2J\u{1b}]0;title\u{7}\r\n\u{9b}31m\u{202e}txt\u{2028}\u{200b}\u{0}";
     let run = hostile(EVIL);
     let plan = plan_of("\u{1b}[2J\nx");
-    let csv = report::csv(&run.record);
+    let mut replayed = run.record.clone();
+    let traced = schema::trace::Traced { digest: EVIL.into(), ..schema::trace::Traced::none(0) };
+    for it in &mut replayed.conditions {
+        (it.workload, it.trace) = (schema::Workload::Replay, Some(traced.clone()));
+    }
+    let csv = report::csv(&replayed);
     let markdown = report::markdown(&run.record, &run.findings);
     let study = hostile_form_of(&study(), EVIL);
     let (shown, pasted) = (terminal(&study, 80), report::markdown(&study.record, &study.findings));
@@ -517,6 +522,12 @@ fn text_from_a_record_cannot_move_a_cursor() {
             text.chars().find(|&c| (c.is_control() && c != '\n') || matches!(c, '\u{200b}' | '\u{2028}' | '\u{202e}'));
         assert_eq!(bad, None);
     }
+    let json = report::json(&run.record, &run.findings, None);
+    let bad =
+        json.chars().find(|&c| (c.is_control() && c != '\n') || matches!(c, '\u{200b}' | '\u{2028}' | '\u{202e}'));
+    assert_eq!(bad, None);
+    let read: schema::findings::Document<serde_json::Value, serde_json::Value> = serde_json::from_str(&json).unwrap();
+    assert_eq!(read.record, run.record, "the same text");
     check_widths(&run);
 }
 

@@ -2,7 +2,7 @@
 
 use schema::{
     Consume, Findings, Record,
-    advice::{Advice, AdviceOption, AdviceReason, AdviceVerdict},
+    advice::{Advice, AdviceOption, AdviceReason, AdviceVerdict, How},
     advised::Reach,
     arm::short,
     distinct,
@@ -14,6 +14,7 @@ use crate::{
         number::{self, GLUE},
         page::Page,
         paint::Paint,
+        text::{visible, whole},
     },
     words::{advice as words, list},
 };
@@ -30,6 +31,10 @@ pub(crate) struct Block {
 
 pub(crate) struct Line {
     pub(crate) label: &'static str,
+    /// Before the command.
+    pub(crate) before: &'static str,
+    /// To be executed as it stands, so that nothing of it is left out.
+    pub(crate) command: Option<String>,
     pub(crate) text: String,
     pub(crate) paint: Paint,
 }
@@ -96,7 +101,15 @@ fn file(record: &Record) -> Option<Block> {
 
 fn of_state(of: &Advice, findings: &Findings) -> Block {
     let mut lines = Vec::new();
-    let mut add = |label: &'static str, text: String, paint: Paint| lines.push(Line { label, text, paint });
+    let plain =
+        |label: &'static str, text: String, paint: Paint| Line { label, before: "", command: None, text, paint };
+    let how = |of: &How| match of {
+        How::Switch { line } => {
+            let command = Some(line.clone());
+            Line { before: words::RUN_AS, command, ..plain("", String::new(), Paint::Plain) }
+        }
+        other => plain("", crate::words::how(other), Paint::Plain),
+    };
     let check = findings.advice_self_check.iter().find(|it| it.id == of.id);
     let because = of.because.iter().map(crate::words::advice_reason);
     // A reason that is that of the check says it already.
@@ -104,13 +117,13 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
         |it: &AdviceReason| matches!(it, AdviceReason::NotChecked { .. } | AdviceReason::LongerThanProgram { .. });
     let check = check.filter(|_| !of.because.iter().any(is_said));
     let because = because.chain(check.map(words::self_check)).collect::<Vec<String>>().join("; ");
-    add(of.code.word(), because, Paint::Quiet);
+    lines.push(plain(of.code.word(), because, Paint::Quiet));
     let verdict = words::verdict(of.verdict);
     match (of.verdict, &of.to, &of.io, &of.program) {
         (AdviceVerdict::Switch, Some(to), Some(io), Some(program)) => {
             let effort = of.effort.map(|it| format!(", effort{GLUE}{it:?}")).unwrap_or_default();
             let grade = of.grade.map(|it| format!(", grade{GLUE}{}", words::grade(it))).unwrap_or_default();
-            add(
+            lines.push(plain(
                 verdict,
                 format!(
                     "{}: {}{effort}{grade}{}",
@@ -119,32 +132,31 @@ fn of_state(of: &Advice, findings: &Findings) -> Block {
                     looks(of, of.consume)
                 ),
                 Paint::Good,
-            );
-            if let Some(how) = &of.how {
-                add("", crate::words::how(how), Paint::Plain);
-            }
+            ));
+            lines.extend(of.how.as_ref().map(how));
         }
         (AdviceVerdict::Switch, ..) => {
-            add(verdict, "as the program's own switch does, effort E0, grade A".into(), Paint::Good);
-            if let Some(how) = &of.how {
-                add("", crate::words::how(how), Paint::Plain);
-            }
+            lines.push(plain(verdict, "as the program's own switch does, effort E0, grade A".into(), Paint::Good));
+            lines.extend(of.how.as_ref().map(how));
         }
-        (AdviceVerdict::NoDifference, ..) => add(verdict, "no meaningful difference".into(), Paint::Heading),
+        (AdviceVerdict::NoDifference, ..) => {
+            lines.push(plain(verdict, "no meaningful difference".into(), Paint::Heading));
+        }
         _ => {
             let settles = of.settles.map_or_else(|| "nothing was decided".into(), crate::words::settles);
-            add(verdict, settles, Paint::Unsure);
+            lines.push(plain(verdict, settles, Paint::Unsure));
         }
     }
     for it in &of.switched {
-        add("--switch", format!("{}: {}", it.line, words::switched(it, of.at_least)), Paint::Heading);
+        let says = plain("--switch", format!(": {}", words::switched(it, of.at_least)), Paint::Heading);
+        lines.push(Line { command: Some(it.line.clone()), ..says });
     }
     for it in of.also.iter().take(ALSO) {
-        add("or", option(of, it), Paint::Good);
-        add("", crate::words::how(&it.how), Paint::Plain);
+        lines.push(plain("or", option(of, it), Paint::Good));
+        lines.push(how(&it.how));
     }
     for it in &of.in_advance {
-        add("only if", format!("the offsets are known in advance: {}", option(of, it)), Paint::Quiet);
+        lines.push(plain("only if", format!("the offsets are known in advance: {}", option(of, it)), Paint::Quiet));
     }
     Block { label: of.state.to_string(), text: words::start(of, findings.found), lines }
 }
@@ -175,7 +187,9 @@ pub(crate) fn write(page: &mut Page, record: &Record, findings: &Findings) {
         page.blank();
         page.item(0, COLUMNS + 2, &block.label, Paint::Heading, &block.text);
         for line in &block.lines {
-            page.item(2, COLUMNS, line.label, line.paint, &line.text);
+            let command = line.command.as_deref().map(whole).unwrap_or_default();
+            let text = format!("{}{command}{}", line.before, visible(&line.text));
+            page.visible_item(2, COLUMNS, line.label, line.paint, &text);
         }
     }
     page.blank();

@@ -64,7 +64,12 @@ fn the_advice(blocks: &[advice::Block], legend: Option<&str>) -> Markup {
         @for block in blocks {
             p { b { (described(&block.label)) } " " (described(&block.text)) }
             @if !block.lines.is_empty() { ul { @for line in &block.lines {
-                li class=(class(line.paint)) { @if !line.label.is_empty() { b { (line.label) } " " } (described(&line.text)) }
+                li class=(class(line.paint)) {
+                    @if !line.label.is_empty() { b { (line.label) } " " }
+                    (line.before)
+                    @if let Some(command) = &line.command { code { (number::plain(&whole(command))) } }
+                    (described(&line.text))
+                }
             } } }
         }
         @if let Some(legend) = legend { p.about { (legend) } }

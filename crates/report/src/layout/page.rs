@@ -53,7 +53,8 @@ impl Page {
         self.visible_item(indent, columns, label, paint, &whole(text));
     }
 
-    fn visible_item(&mut self, indent: usize, columns: usize, label: &str, paint: Paint, text: &str) {
+    /// Of a text that is harmless already.
+    pub(crate) fn visible_item(&mut self, indent: usize, columns: usize, label: &str, paint: Paint, text: &str) {
         let label = visible(label);
         let lead = indent + columns + 2;
         // Where the label leaves no room beside it, the text goes beneath.

@@ -49,7 +49,8 @@ fn spelled_out(text: &str) -> String {
     shown
 }
 
-fn hides(c: char) -> bool {
+/// It moves the cursor, or what it does is not seen.
+pub(crate) fn hides(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')

@@ -264,10 +264,13 @@ pub fn unchecked(of: &Unchecked) -> &'static str {
     }
 }
 
+/// Before a command line.
+pub(crate) const RUN_AS: &str = "run it as: ";
+
 /// The line to write, or the switch to set.
 pub fn how(of: &How) -> String {
     match of {
-        How::Switch { line } => format!("run it as: {line}"),
+        How::Switch { line } => format!("{RUN_AS}{line}"),
         How::MadviseRandom => "after mmap: madvise(map, length, MADV_RANDOM)".into(),
         How::MadviseSequential => "after mmap: madvise(map, length, MADV_SEQUENTIAL)".into(),
         How::MadviseWillNeed => "after mmap: madvise(map, length, MADV_WILLNEED)".into(),

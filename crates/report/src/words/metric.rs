@@ -2,7 +2,7 @@
 
 use schema::{Workload, experiment::Metric};
 
-use super::numbers::{percent, rough_size, thousands};
+use super::numbers::{digits, percent, rough_size, thousands};
 
 /// In a sentence about more or less of it.
 pub(super) fn name(metric: Metric) -> &'static str {
@@ -53,6 +53,8 @@ pub(super) fn value(metric: Metric, value: f64) -> String {
     match metric {
         Metric::DeviceReadBytes | Metric::DeviceWriteBytes => rough_size(value),
         Metric::CeilingShare | Metric::StalledShare => percent(value),
+        // A small time is not nothing.
+        _ if value > 0.0 && value < 0.95 => digits(value),
         _ if value < 99.95 => format!("{value:.1}"),
         _ => thousands(value.round() as u64),
     }

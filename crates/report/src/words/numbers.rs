@@ -36,12 +36,14 @@ pub(crate) fn amount(bytes: u64) -> String {
 
 /// A part and its whole in one unit: `0.26 MB` and `67 MB`.
 pub(crate) fn amounts(part: u64, whole: u64) -> [String; 2] {
-    let rounded = match (part, whole) {
-        (..10_000_000, 10_000_000..) => format!("{:.2} MB", part as f64 / 1e6),
-        _ => amount(part),
+    let (rounded, is_close) = match (part, whole) {
+        // Hundredths of a megabyte, where there is one; what is near it would look like all of it.
+        (10_000..9_990_000, 10_000_000..) => (format!("{:.2} MB", part as f64 / 1e6), false),
+        (..10_000_000, 10_000_000..) => (amount(part), part >= 9_990_000 && whole < 10_500_000),
+        _ => (amount(part), false),
     };
     match amount(whole) {
-        whole_rounded if part != whole && rounded == whole_rounded => {
+        whole_rounded if is_close || part != whole && rounded == whole_rounded => {
             [part, whole].map(|it| count(it, "byte", "bytes"))
         }
         whole_rounded => [rounded, whole_rounded],
@@ -226,6 +228,9 @@ mod tests {
         assert_eq!([268_435_456, 1_073_741_824, 4096].map(amount), ["268 MB", "1,074 MB", "4,096 bytes"]);
         assert_eq!(amounts(262_144, 67_108_864), ["0.26 MB", "67 MB"]);
         assert_eq!(amounts(4096, 8192), ["4,096 bytes", "8,192 bytes"]);
+        assert_eq!(amounts(4096, 268_435_456), ["4,096 bytes", "268 MB"], "little is not nothing");
+        assert_eq!(amounts(9_999_999, 10_000_000), ["9,999,999 bytes", "10,000,000 bytes"]);
+        assert_eq!(amounts(9_999_999, 67_108_864), ["9,999,999 bytes", "67 MB"]);
         assert_eq!(amounts(50_000_000, 50_003_968), ["50,000,000 bytes", "50,003,968 bytes"]);
         assert_eq!(amounts(50_000_000, 50_000_000), ["50 MB", "50 MB"]);
         assert_eq!([23_600.0, 184_000.0, 2.44e6, 64.0].map(rough_size), ["23 KiB", "180 KiB", "2.3 MiB", "64 B"]);

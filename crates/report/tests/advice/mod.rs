@@ -228,6 +228,23 @@ fn a_mapping_of_another_file_is_no_share_of_the_bytes_where_it_is_not_known_how_
 }
 
 #[test]
+fn a_command_line_to_be_executed_stands_as_it_is() {
+    let mut run = advised();
+    let line = format!("grep -c 'a  b' {} last", "x".repeat(2000));
+    let how = Some(How::Switch { line: line.clone() });
+    run.findings.advice[0] =
+        Advice { verdict: AdviceVerdict::Switch, how, to: None, io: None, ..advice(0, State::Cold) };
+    let plain = |text: String| text.replace('\u{a0}', " ").replace(&['\n', '\r'][..], "");
+    let ends = |text: &str| text.contains("'a  b'") && text.contains("x last") && !text.contains("left out");
+    let (record, findings) = (&run.record, &run.findings);
+    let screen = plain(first(&run, 3000));
+    assert!(ends(&screen), "{screen}");
+    for text in [report::markdown(record, findings), report::html(record, findings)] {
+        assert!(ends(&plain(text.clone()).replace("&#39;", "'")), "{text}");
+    }
+}
+
+#[test]
 fn a_share_that_may_be_more_than_its_replay_is_a_range() {
     let with = |share: f64, most: Option<f64>| {
         let mut run = advised();
@@ -426,6 +443,8 @@ fn what_a_record_names_becomes_neither_markup_nor_a_line_of_its_own() {
     assert!(!first(&run, 80).contains('\u{1b}'));
     assert!(!report::html(&run.record, &run.findings).contains("<b>\u{1b}"));
     let markdown = report::markdown(&run.record, &run.findings);
-    assert!(!markdown.contains("<b>") && !markdown.contains("\n* [x]"), "{markdown}");
+    // A command is code.
+    let outside: String = markdown.split('`').step_by(2).collect();
+    assert!(!outside.contains("<b>") && !markdown.contains("\n* [x]"), "{markdown}");
     check_widths(&run);
 }
