@@ -46,6 +46,7 @@ pub fn studies(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
         keep_states(study, &args.state)?;
         set_fills(study, &args.fill).map_err(UsageError)?;
         study.note_filtered(&written);
+        study.validate().map_err(|(_, message)| UsageError(message))?;
     }
     Ok(studies)
 }
@@ -135,7 +136,10 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     }
     let written = experiment.comparisons.clone();
     for compare in &mut experiment.comparisons {
-        replace(&mut compare.consume, &args.consume);
+        // What is written is consumed by nothing.
+        if compare.reads() {
+            replace(&mut compare.consume, &args.consume);
+        }
         replace(&mut compare.block, &args.block);
         replace(&mut compare.ops, &args.ops);
         replace(&mut compare.threads, &args.threads);
@@ -152,6 +156,9 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
                 .collect();
         }
         compare.arms.retain(|competitor| is_kept(&competitor.arm));
+    }
+    if !args.consume.is_empty() && !experiment.comparisons.iter().any(Compare::reads) {
+        return Err(format!("--consume is for what is read, and experiment {:?} only writes", experiment.name));
     }
     let has_several = experiment.comparisons.iter().any(Compare::has_several_threads);
     if args.descriptor.contains(&Descriptor::Shared) && !has_several {

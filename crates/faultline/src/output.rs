@@ -375,7 +375,7 @@ fn changed() -> io::Error {
 
 /// Whether a file that was named is stdout.
 pub fn is_stdout(path: &Path) -> bool {
-    path.as_os_str() == STDOUT
+    path.as_os_str() == STDOUT || descriptor(path) == Some(1)
 }
 
 /// Text on stdout; colour is taken out unless that is a terminal. A reader that closed the pipe (`| head`) has what it

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::MetadataExt};
 
 use schema::{
-    Skip, State,
+    Consume, Skip, State,
     record::{Outcome, Reading},
 };
 use serde_json::Value;
@@ -366,6 +366,30 @@ fn a_dry_run_gives_its_plan_as_json_on_stdout_or_in_a_file() {
     assert_eq!(again.conditions, plan.conditions);
     let study = sandbox.run(&["reproduce", "random-4k-2021", "--dry-run", "--json"]).expect(0);
     assert!(plan_of(&study).conditions.iter().all(|it| it.variant.is_some()));
+}
+
+#[test]
+fn what_only_writes_is_consumed_by_nothing_and_what_reads_beside_it_is() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("folder");
+    let plan = |more: &[&str]| {
+        sandbox.run(&[&["run", &folder, "--dry-run", "--json", "--size=8MiB", "--consume=copy"], more].concat())
+    };
+    let refused = plan(&["-e", "write-back"]).expect(2);
+    refused.says(&["--consume", "only writes"]);
+    let compare = |name: &str, arms: &str, workload: &str| {
+        format!(
+            "[[compare]]\nname = '{name}'\narms = [{arms}]\nworkload = '{workload}'\nstate = 'cached'\nblock = '4 KiB'\n"
+        )
+    };
+    let writes = compare("w", "'pwrite', 'write'", "overwrite");
+    let both = format!("title = 'Both'\n{writes}{}", compare("r", "'read', 'mmap'", "scan"));
+    let file = sandbox.at("both.toml");
+    fs::write(&file, both).unwrap();
+    let plan = plan_of(&plan(&["-e", &file]).expect(0));
+    let consumes: Vec<(bool, Consume)> =
+        plan.conditions.iter().map(|it| (it.condition.workload.writes(), it.condition.consume)).collect();
+    assert!(consumes.contains(&(true, Consume::Sum)) && consumes.contains(&(false, Consume::Copy)), "{consumes:?}");
 }
 
 #[test]

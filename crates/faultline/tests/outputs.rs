@@ -422,3 +422,15 @@ fn a_stderr_that_takes_nothing_changes_no_exit_code() {
     assert_eq!(codes(&["history", "--target=nowhere"]), Some(3));
     assert_eq!(codes(&["reproduce", "no-such-study"]), Some(2));
 }
+
+#[test]
+fn stdout_by_the_name_of_its_descriptor_is_stdout() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 300_000);
+    sandbox.run_short(&file, &["--rounds=2"]);
+    let json = |to: &str| sandbox.run(&["report", "last", &format!("--json={to}")]).stdout;
+    let expected = json("-");
+    for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        assert_eq!(json(name), expected, "{name}");
+    }
+}

@@ -53,7 +53,9 @@ fn what_cannot_be_predicted_says_why_and_what_makes_no_sense_is_a_usage_error() 
 fn a_question_that_makes_no_sense_is_refused_before_anything_is_measured_for_it() {
     let sandbox = Sandbox::new();
     let dir = format!("--dir={}", sandbox.folder("folder"));
-    for wrong in [&["--file-size=0"][..], &["--file-size=1GiB", "--fill=random", "--state=cold"]] {
+    let of_no_costs = ["--workload=overwrite", "--state=limited", "--consume=copy"].map(|it| ["--file-size=1GiB", it]);
+    let wrong = [&["--file-size=0"][..], &["--file-size=1GiB", "--fill=random", "--state=cold"]];
+    for wrong in wrong.into_iter().chain(of_no_costs.iter().map(|it| &it[..])) {
         sandbox.run(&[&["predict", &dir][..], wrong].concat()).expect(2);
         assert!(!sandbox.data().join("runs").exists(), "{wrong:?}");
     }

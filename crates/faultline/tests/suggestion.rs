@@ -36,6 +36,19 @@ fn without_a_target_nothing_is_measured_and_the_largest_file_is_suggested_with_t
 }
 
 #[test]
+fn nothing_is_suggested_that_would_be_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.file("file", 4096);
+    sandbox.file("have.json", 1);
+    let refused =
+        [(&["run", "--dry-run", "--html", "x.html"][..], "--html"), (&["run", "--json=have.json"], "--force")];
+    for (args, says) in refused {
+        let output = sandbox.run(args).expect(2);
+        assert!(output.stderr.contains(says) && suggested(&output.stderr).is_empty(), "{}", output.stderr);
+    }
+}
+
+#[test]
 fn a_dry_run_without_a_target_promises_no_pass() {
     let sandbox = Sandbox::new();
     sandbox.file("file", 4096);

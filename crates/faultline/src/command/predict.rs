@@ -4,7 +4,7 @@
 use analysis::ForecastQuestion;
 use anyhow::{Result, anyhow, bail};
 use schema::{
-    Condition, Experiment, Fill, Record, Skip, Workload, builtin,
+    Condition, Consume, Experiment, Fill, Record, Skip, State, Workload, builtin,
     machine::{MadeOn, Origin, Whose},
     record::Ending,
     unit_cost::{CalibrationPoint, ForecastRemark},
@@ -194,6 +194,24 @@ fn check(args: &PredictArgs) -> Result<(), UsageError> {
         return Err(UsageError(format!(
             "unit costs are of blocks of one size, and workload {} has none; try --workload scan or random",
             args.workload
+        )));
+    }
+    if args.workload.writes() {
+        return Err(UsageError(format!(
+            "unit costs are of reads, and workload {} writes; try --workload scan or random",
+            args.workload
+        )));
+    }
+    if !matches!(args.state, State::Cold | State::Cached | State::Mapped | State::Locked) {
+        return Err(UsageError(format!(
+            "where the pages are in state {} is not known without the file; try --state cold, cached, mapped or locked",
+            args.state
+        )));
+    }
+    if !matches!(args.consume, Consume::Sum | Consume::Touch) {
+        return Err(UsageError(format!(
+            "unit costs are of bytes that are summed or touched, and of no --consume {}",
+            args.consume
         )));
     }
     if args.fill != Fill::Sequential && !args.state.is_filled() {

@@ -15,6 +15,7 @@ use schema::{
     experiment::{Compare, TraceAsked},
     machine::Origin,
     observation::Means,
+    record::{Cell, missing_arms},
     trace::TracedFile,
 };
 
@@ -116,7 +117,16 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
         let across = Across { schema_version: SCHEMA_VERSION, versus: vec![versus], gates: Vec::new() };
         output::show(&report::across(&across, output::style(!args.output.quiet)))?;
     }
-    Ok(measured.outcome())
+    // What was measured before is what is asked for.
+    let is_lost = |cell: &Cell| {
+        let of_before = before.cells.iter().enumerate().filter(|it| it.1.arm.name == cell.arm.name);
+        of_before.into_iter().any(|(at, _)| before.samples.iter().any(|it| it.cell == at))
+    };
+    let lost = missing_arms(&measured.record.cells).into_iter().any(|it| is_lost(&measured.record.cells[it]));
+    Ok(match measured.outcome() {
+        Exit::Answered | Exit::NothingDecided if lost => Exit::Unavailable,
+        other => other,
+    })
 }
 
 /// Which other files the command reached is known of the recorded execution only.

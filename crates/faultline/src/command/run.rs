@@ -29,6 +29,8 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
         if let Some(bytes) = size {
             replay::fits(&experiment, "the test file", bytes)?;
         }
+        // What is suggested has these options, too.
+        if args.dry_run { args.output.check_plan() } else { args.output.check() }?;
         let words = std::env::args_os().skip(1).map(|it| it.to_string_lossy().into_owned()).collect();
         let (experiment, replayed) = (&experiment, &files);
         let asked = Asked { experiment, replayed, size, dry_run: args.dry_run, budget, budget_binds, words };
