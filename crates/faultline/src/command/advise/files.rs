@@ -288,10 +288,17 @@ pub(super) fn together(
             table[*at].unseen_touches = of.unseen_touches;
         }
     }
-    let via = if maps { Via::Mapping } else { Via::Call };
     let recorded = seen.accesses()?;
-    let own = recorded.iter().filter(|it| it.via == via);
-    let own = own.filter_map(|it| Some(Access { file: (*to.get(it.file as usize)?)? as u32, ..*it }));
+    let own = recorded.iter().filter_map(|it| Some(Access { file: (*to.get(it.file as usize)?)? as u32, ..*it }));
+    // A replay through a mapping goes on with what was read by calls before the first touch.
+    let mut is_touched = vec![false; table.len()];
+    let own = own.filter(|it| match it.via {
+        Via::Mapping => {
+            is_touched[it.file as usize] = true;
+            maps
+        }
+        Via::Call => !maps || !is_touched[it.file as usize],
+    });
     let mut files = Vec::new();
     for it in &table {
         let path = PathBuf::from(&it.path);
@@ -671,6 +678,23 @@ mod tests {
         let all = analysis::summary(&trace.header, &trace.digest, &trace.accesses().unwrap());
         let together = together(&trace, &all, (folder.path(), &[0, 1]), None).unwrap();
         assert_eq!((together.pattern.accesses, together.trace.header.left_out.other_files), (2, 5));
+    }
+
+    #[test]
+    fn calls_before_the_first_touch_of_a_mapped_file_go_with_it_and_later_ones_do_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ["a", "b"].map(|it| folder.path().join(it).display().to_string());
+        files.iter().for_each(|it| fs::File::create(it).unwrap().set_len(2 << 20).unwrap());
+        let of = |it: &String| TracedFile { exact: Exact::Order, ..file(it, 0, 2 << 20).file };
+        let header = Header::new("test", files.iter().map(of).collect(), LeftOut::default());
+        let touch = |file: u32, page: u64| Access { via: Via::Mapping, ..Access::call(file, page * 4096, 4096) };
+        let call = |file: u32, bytes: u64| Access::call(file, 0, bytes);
+        let recorded = [call(0, 100), touch(0, 3), call(1, 16), call(0, 7), call(1, 24), touch(1, 0), call(1, 9)];
+        let trace = TraceFile::made(&header, &recorded).unwrap();
+        let all = analysis::summary(&trace.header, &trace.digest, &trace.accesses().unwrap());
+        let together = together(&trace, &all, (folder.path(), &[0, 1]), None).unwrap();
+        let kept = [call(0, 100), touch(0, 3), call(1, 16), call(1, 24), touch(1, 0)];
+        assert_eq!(together.trace.accesses().unwrap(), kept);
     }
 
     #[test]
