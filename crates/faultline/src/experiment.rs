@@ -157,9 +157,6 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
         }
         compare.arms.retain(|competitor| is_kept(&competitor.arm));
     }
-    if !args.consume.is_empty() && !experiment.comparisons.iter().any(Compare::reads) {
-        return Err(format!("--consume is for what is read, and experiment {:?} only writes", experiment.name));
-    }
     let has_several = experiment.comparisons.iter().any(Compare::has_several_threads);
     if args.descriptor.contains(&Descriptor::Shared) && !has_several {
         return Err("--descriptor shared is for several threads; try --threads 2 with it".into());
@@ -208,6 +205,10 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
             words.join(", "),
             elsewhere.join("; ")
         ));
+    }
+    if !args.consume.is_empty() && !experiment.comparisons.iter().any(Compare::reads) {
+        let name = &experiment.name;
+        return Err(format!("--consume is for what is read, and what is left of experiment {name:?} only writes"));
     }
     set_fills(experiment, &args.fill)?;
     // What differed in a list that was replaced is the same question now.

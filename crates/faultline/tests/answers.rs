@@ -375,8 +375,9 @@ fn what_only_writes_is_consumed_by_nothing_and_what_reads_beside_it_is() {
     let plan = |more: &[&str]| {
         sandbox.run(&[&["run", &folder, "--dry-run", "--json", "--size=8MiB", "--consume=copy"], more].concat())
     };
-    let refused = plan(&["-e", "write-back"]).expect(2);
-    refused.says(&["--consume", "only writes"]);
+    for written in [&["-e", "write-back"][..], &["-e", "fills", "--workload=overwrite-random"]] {
+        plan(written).expect(2).says(&["--consume", "only writes"]);
+    }
     let compare = |name: &str, arms: &str, workload: &str| {
         format!(
             "[[compare]]\nname = '{name}'\narms = [{arms}]\nworkload = '{workload}'\nstate = 'cached'\nblock = '4 KiB'\n"

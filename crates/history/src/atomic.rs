@@ -1,7 +1,7 @@
 //! Files of the data folder: whole or not there, and for their user alone.
 //!
-//! Where a file needs a temporary name, that begins with a dot and contains boot, PID namespace, pid and start time of its writer, so that it is not listed as a
-//! document, two writers never share one, and files of dead processes can be recognised.
+//! Where a file needs a temporary name, that begins with a dot and contains boot, PID namespace, pid and start time of its writer, so
+//! that it is not listed as a document, two writers never share one, and files of dead processes can be recognised.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use rustix::fs::Stat;
+use rustix::fs::{FileType, Stat};
 use schema::leftover::LeftoverOwner;
 use sys::{
     folder::{Folder, Identity},
@@ -70,7 +70,9 @@ fn abandoned_in(folder: &Folder) -> io::Result<Vec<(OsString, Identity)>> {
     };
     let mut found = Vec::new();
     for name in folder.names()? {
+        // Links and folders are none of ours, whatever their names are.
         if let Some(stat) = folder.look(&name)?
+            && FileType::from_raw_mode(stat.st_mode).is_file()
             && is_gone(&name, &stat) == Some(true)
         {
             found.push((name, (stat.st_dev, stat.st_ino)));
@@ -90,11 +92,13 @@ pub(crate) fn abandoned(folder: &Path) -> io::Result<Vec<PathBuf>> {
 pub(crate) fn remove_abandoned(folder: &Path) -> Result<usize> {
     let listed = || format!("{} cannot be listed", folder.display());
     let Some(held) = there(folder).with_context(listed)? else { return Ok(0) };
-    let abandoned = abandoned_in(&held).with_context(listed)?;
-    for (name, identity) in &abandoned {
-        held.unlink(name, *identity).with_context(|| format!("{} cannot be deleted", folder.join(name).display()))?;
+    let mut deleted = 0;
+    for (name, identity) in abandoned_in(&held).with_context(listed)? {
+        let is_deleted = held.unlink(&name, identity);
+        deleted +=
+            usize::from(is_deleted.with_context(|| format!("{} cannot be deleted", folder.join(name).display()))?);
     }
-    Ok(abandoned.len())
+    Ok(deleted)
 }
 
 fn there(folder: &Path) -> io::Result<Option<Folder>> {

@@ -294,7 +294,7 @@ fn found(entry: PathBuf) -> io::Result<Option<Found>> {
 struct Ready<'a> {
     leftover: &'a Leftover,
     path: PathBuf,
-    /// That the entry lies in. By its path another user whose folder it is could have a file elsewhere deleted.
+    /// The folder of the entry. By its path another user whose folder it is could have a file elsewhere deleted.
     folder: Folder,
     name: &'a OsStr,
     /// Locked, where its process had locked it.

@@ -256,6 +256,13 @@ pub enum AdviceReason {
         ci_high: f64,
         times: f64,
     },
+    /// As this, where there was no time to measure one arm twice: so many times bound what it differs by.
+    WithinAnyNoise {
+        arm: String,
+        ci_low: f64,
+        ci_high: f64,
+        times: f64,
+    },
     TooFewRounds {
         rounds: u32,
         least: u32,

@@ -56,6 +56,10 @@ pub enum Conclusion {
     Unconfirmed {
         labels: Vec<String>,
     },
+    /// It is undecided because these conditions, which are open, lean the other way.
+    Leans {
+        labels: Vec<String>,
+    },
     /// No corrected variant was run.
     OnlyPublished,
     /// Most of the file lies in folios of so many pages, and the kernel maps so much around a fault.

@@ -170,8 +170,9 @@ impl fmt::Display for Skip {
             }
             Skip::LeftToFaster { times, fastest } => write!(
                 f,
-                "a pass of it takes {times:.1} times as long as what it is held against, and one of another method {fastest:.2} \
-                 times: there was no time for further rounds of both"
+                "a pass of it takes {times:.1} times as long as what it is held against, and one of another method less than a \
+                 {} of that: there was no time for further rounds of both",
+                if *fastest < 0.1 { "tenth" } else { "third" }
             ),
             Skip::Untried => f.write_str("the budget was spent before its first pass"),
             Skip::EmptyRange { offset_bytes, file_bytes } if offset_bytes >= file_bytes => {

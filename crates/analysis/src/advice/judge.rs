@@ -158,8 +158,8 @@ impl Found<'_, '_> {
         }
     }
 
-    /// The budget that has time for enough rounds: a start has a share of it. Enough were made where their interval is too wide, which
-    /// narrows with the root of their number.
+    /// The budget that has time for enough rounds: a start has a share of it. Where enough were made, their interval is too wide: it
+    /// narrows with the root of their number, so that is twice the budget.
     fn enough_s(&self) -> Option<u32> {
         let made = program_rounds(self)?.min(self.view().recorded.passes.len());
         let times = match made as u32 {
@@ -485,7 +485,10 @@ fn without_gain(
         return open(AdviceReason::DependsOnUse { arm }, Settles::Switch);
     }
     let because = if ci_low > 1.0 && ci_low <= times {
-        AdviceReason::WithinNoise { arm, ci_low, ci_high, times }
+        match found.is_noise_measured {
+            true => AdviceReason::WithinNoise { arm, ci_low, ci_high, times },
+            false => AdviceReason::WithinAnyNoise { arm, ci_low, ci_high, times },
+        }
     } else if was_measured {
         AdviceReason::SwitchOpen { arm, predicted: most.least.median, ci_low, ci_high }
     } else {

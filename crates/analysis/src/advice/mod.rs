@@ -58,7 +58,7 @@ pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<A
     (advice, checks.collect())
 }
 
-/// What one arm measured twice differs by at most, cold, where there was no time to measure it.
+/// What one arm measured twice is taken to differ by at most, where there was no time to measure it. Cold it was up to 0.48.
 const NOISE_MOST: f64 = 0.5;
 
 /// What was measured from one start.
@@ -72,8 +72,10 @@ struct Found<'r, 'a> {
     in_memory: Option<InMemory>,
     /// One for each way of looking at the bytes; the one to go by first.
     views: Vec<View<'r, 'a>>,
-    /// By what share one arm measured twice differs in this state; 0 where that was not measured.
+    /// By what share one arm measured twice differs in this state. Where there was no time for that, `NOISE_MOST`; 0 where there are
+    /// too few rounds, which decide nothing.
     noise: f64,
+    is_noise_measured: bool,
 }
 
 /// The command, executed.
@@ -156,8 +158,9 @@ impl<'r, 'a> Found<'r, 'a> {
         let first = views.first()?;
         let was_left = |it: &Cell| it.entry.control && matches!(it.entry.skipped, Some(Skip::LeftToFaster { .. }));
         let unknown = if run.cells.iter().any(|it| was_left(it) && it.own.start() == start) { NOISE_MOST } else { 0.0 };
-        let noise = compare::noise::width_under(run, first.recorded.own).unwrap_or(unknown);
-        Some(Found { run, advised, start, program, in_memory: None, views, noise })
+        let measured = compare::noise::width_under(run, first.recorded.own);
+        let (noise, is_noise_measured) = (measured.unwrap_or(unknown), measured.is_some());
+        Some(Found { run, advised, start, program, in_memory: None, views, noise, is_noise_measured })
     }
 
     /// Held against the program; where the device is waited for, beside what is usual in memory.

@@ -47,13 +47,17 @@ impl Question<'_> {
         let most = groups.iter().find(|(_, group)| 2 * group.len() > decided + open_count);
         let is_both = |one, other| [one, other].iter().all(|it| groups.iter().any(|(verdict, _)| verdict == it));
         let leaning = |it: &&ClaimOutcome| it.estimate.map(|estimate| judge::leaning(self.expect, estimate));
-        let leans = |to: ClaimVerdict| open.iter().any(|it| leaning(it) == Some(to));
+        let leans = |to: ClaimVerdict| open.iter().filter(|it| leaning(it) == Some(to)).copied().collect::<Vec<_>>();
+        let against = match most {
+            Some((ClaimVerdict::Holds, _)) => leans(ClaimVerdict::Reversed),
+            Some((ClaimVerdict::Reversed, _)) => leans(ClaimVerdict::Holds),
+            _ => Vec::new(),
+        };
         let verdict = match most {
             _ if decided < open_count => ClaimVerdict::Undecided,
             _ if is_both(ClaimVerdict::Holds, ClaimVerdict::Reversed) => ClaimVerdict::Mixed,
-            // What holds everywhere but where it leans the other way may be mixed.
-            Some((ClaimVerdict::Holds, _)) if leans(ClaimVerdict::Reversed) => ClaimVerdict::Undecided,
-            Some((ClaimVerdict::Reversed, _)) if leans(ClaimVerdict::Holds) => ClaimVerdict::Undecided,
+            // It may be mixed.
+            Some(_) if !against.is_empty() => ClaimVerdict::Undecided,
             Some((verdict, _)) => *verdict,
             None if groups.len() > 1 => ClaimVerdict::Mixed,
             None => ClaimVerdict::Undecided,
@@ -84,11 +88,13 @@ impl Question<'_> {
         let sizes = by(&|it| it.answer_of == AnswerOf::Job).map(|labels| Conclusion::OfJob { labels });
         let unconfirmed = by(&|it| it.is_unconfirmed()).filter(|_| verdict.is_decided());
         let unconfirmed = unconfirmed.map(|labels| Conclusion::Unconfirmed { labels });
+        let leans = (verdict == ClaimVerdict::Undecided && decided >= open_count && !against.is_empty())
+            .then(|| Conclusion::Leans { labels: labels(&against) });
         let numbers = self.numbers(&testable, verdict).map(|it| Conclusion::Numbers(Box::new(it)));
-        let [spread, numbers, sizes, unconfirmed, published, folios] =
-            [spread, numbers, sizes, unconfirmed, published, folios].map(|it| it.map(Reason::Conclusion));
+        let [spread, numbers, sizes, unconfirmed, leans, published, folios] =
+            [spread, numbers, sizes, unconfirmed, leans, published, folios].map(|it| it.map(Reason::Conclusion));
         let parts = [
-            [spread, numbers, sizes, unconfirmed].into_iter().flatten().collect(),
+            [spread, numbers, sizes, unconfirmed, leans].into_iter().flatten().collect(),
             open,
             not_measured,
             not_testable,

@@ -34,7 +34,7 @@ pub fn ratio_of_sums(pairs: &[(f64, f64)], least_variance: f64) -> Option<Estima
 }
 
 /// Student's t at 97.5 %, by the expansion of Cornish and Fisher in the normal quantile (Abramowitz and Stegun, 26.7.5):
-/// within half a per mille from four degrees of freedom on; by the table below.
+/// within half a per mille from four degrees of freedom on. Below that by a table.
 pub(super) fn student(freedom: f64) -> f64 {
     if let Some(of_table) = (freedom as usize).checked_sub(1).and_then(|at| STUDENT.get(at)).filter(|_| freedom < 4.0) {
         return *of_table;

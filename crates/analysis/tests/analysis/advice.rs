@@ -585,9 +585,10 @@ fn a_gain_is_large_where_there_was_no_time_to_measure_one_arm_twice() {
             cell.skipped = Some(Skip::LeftToFaster { times: 1.0, fastest: 0.2 });
             record.samples.retain(|it| it.cell != at || it.round == 0);
         }
-        analysis::analyze(&record).advice[0].verdict
+        let cold = analysis::analyze(&record).advice[0].clone();
+        (cold.verdict, matches!(cold.because[..], [AdviceReason::WithinAnyNoise { times: 1.5, .. }]))
     };
-    assert_eq!([60.0, 20.0].map(verdict), [AdviceVerdict::Unknown, AdviceVerdict::Switch]);
+    assert_eq!([60.0, 20.0].map(verdict), [(AdviceVerdict::Unknown, true), (AdviceVerdict::Switch, false)]);
 }
 
 #[test]

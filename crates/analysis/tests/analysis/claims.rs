@@ -980,6 +980,9 @@ fn a_claim_has_the_verdict_of_more_than_half_of_its_conditions_unless_some_contr
         }
         let claim = only(&lab);
         assert_eq!(claim.measured.iter().map(|it| it.verdict).collect::<Vec<_>>(), verdicts);
+        let leans = |it: &Reason| matches!(it, Reason::Conclusion(schema::conclusion::Conclusion::Leans { labels }) if labels.len() == 1);
+        let says_so = claim.reasons.iter().any(leans);
+        assert_eq!(says_so, claim.verdict == Undecided && verdicts.iter().filter(|it| **it == Undecided).count() == 1);
         claim.verdict
     };
     let of = |verdicts: [ClaimVerdict; 4]| of_open(verdicts, [700.0, 1300.0]);

@@ -118,10 +118,9 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
         output::show(&report::across(&across, output::style(!args.output.quiet)))?;
     }
     // What was measured before is what is asked for.
-    let is_lost = |cell: &Cell| {
-        let of_before = before.cells.iter().enumerate().filter(|it| it.1.arm.name == cell.arm.name);
-        of_before.into_iter().any(|(at, _)| before.samples.iter().any(|it| it.cell == at))
-    };
+    let was_measured = |at: usize| before.samples.iter().any(|it| it.cell == at);
+    let is_lost =
+        |cell: &Cell| before.cells.iter().enumerate().any(|(at, it)| it.arm.name == cell.arm.name && was_measured(at));
     let lost = missing_arms(&measured.record.cells).into_iter().any(|it| is_lost(&measured.record.cells[it]));
     Ok(match measured.outcome() {
         Exit::Answered | Exit::NothingDecided if lost => Exit::Unavailable,

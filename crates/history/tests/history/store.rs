@@ -441,6 +441,9 @@ fn half_written_files_of_killed_processes_are_ignored_and_can_be_removed() {
     let two_days_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 86_400);
     fs::File::options().write(true).open(&long_ago).unwrap().set_modified(two_days_ago).unwrap();
     assert_eq!(ids(&store), ["20261120T225104Z-3f9a"]);
+    // None of ours, and in the way of nothing.
+    std::os::unix::fs::symlink("/etc/passwd", of(&here, u32::MAX, "2")).unwrap();
+    fs::create_dir(of(&here, u32::MAX, "3")).unwrap();
     let mut abandoned = vec![gone.clone(), long_ago.clone()];
     abandoned.sort();
     assert_eq!(store.abandoned().unwrap(), abandoned);

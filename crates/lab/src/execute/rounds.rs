@@ -110,7 +110,8 @@ impl Bench<'_> {
                 let goes_on = |it: &&usize| self.record.cells[**it].skipped.is_none() && !too_long.contains(it);
                 let passes = active.iter().filter(goes_on).filter_map(|it| self.times.expected.get(it));
                 let expected: Duration = passes.sum();
-                if self.clock.binds && expected * (ROUNDS_MIN - 1) > self.left_for_least(slot) {
+                let further = rounds_max.min(ROUNDS_MIN).saturating_sub(1);
+                if self.clock.binds && expected * further > self.left_for_least(slot) {
                     self.leave_to_faster(&slot.conditions);
                 }
             }

@@ -67,7 +67,7 @@ fn the_advice(blocks: &[advice::Block], legend: Option<&str>) -> Markup {
                 li class=(class(line.paint)) {
                     @if !line.label.is_empty() { b { (line.label) } " " }
                     (line.before)
-                    @if let Some(command) = &line.command { code { (number::plain(&whole(command))) } }
+                    @if let Some(command) = &line.command { code.whole { (number::plain(&whole(command))) } }
                     (described(&line.text))
                 }
             } } }

@@ -102,6 +102,11 @@ pub fn advice_reason(of: &AdviceReason) -> String {
              differs by {times:.2} times here",
             short(arm)
         ),
+        AdviceReason::WithinAnyNoise { arm, ci_low, ci_high, times } => format!(
+            "with {} the program would be between {ci_low:.2} and {ci_high:.2} times as fast, and there was no time to measure one \
+             arm twice, so only a gain of over {times:.1} times counts",
+            short(arm)
+        ),
         AdviceReason::TooFewRounds { rounds, least } => {
             format!(
                 "only {} with all of them; at least {least} decide anything",
@@ -413,12 +418,8 @@ fn from_start(of: &Advice) -> String {
             )
         }
         (Some(share), None) if share.median > ABOUT_ALL => format!("{time}, about all of it reaching the file"),
-        (Some(share), None) => match percent_at_least(share.ci_low) {
-            _ if share.ci_low < 0.001 => {
-                format!("{time}, of which it is not known how much is reaching the file")
-            }
-            least => format!("{time}, {least} of it or more reaching the file"),
-        },
+        (Some(share), None) if share.ci_low < 0.001 => format!("{time}, how much of it reaches the file is not known"),
+        (Some(share), None) => format!("{time}, {} of it or more reaching the file", percent_at_least(share.ci_low)),
         (None, _) => time,
     }
 }

@@ -32,6 +32,9 @@ pub(super) fn conclusion(of: &Conclusion) -> String {
         }
         Conclusion::Unconfirmed { labels } if labels.is_empty() => UNCONFIRMED.into(),
         Conclusion::Unconfirmed { labels } => format!("{UNCONFIRMED} in {}", named(labels)),
+        Conclusion::Leans { labels } => {
+            format!("{} leans the other way by its middle, and may be decided so by another run", named(labels))
+        }
         Conclusion::OnlyPublished => "decided by the published variant: no corrected variant was run".into(),
         Conclusion::Folios { pages, around_bytes } => {
             let of = if *pages == 1 { "single pages".into() } else { format!("folios of {} pages", thousands(*pages)) };

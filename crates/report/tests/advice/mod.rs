@@ -239,7 +239,12 @@ fn a_command_line_to_be_executed_stands_as_it_is() {
     let (record, findings) = (&run.record, &run.findings);
     let screen = plain(first(&run, 3000));
     assert!(ends(&screen), "{screen}");
-    for text in [report::markdown(record, findings), report::html(record, findings)] {
+    let html = report::html(record, findings);
+    assert!(
+        html.contains("<code class=\"whole\">grep")
+            && html.contains("code.whole, .called code { white-space: pre-wrap")
+    );
+    for text in [report::markdown(record, findings), html] {
         assert!(ends(&plain(text.clone()).replace("&#39;", "'")), "{text}");
     }
 }
@@ -256,7 +261,7 @@ fn a_share_that_may_be_more_than_its_replay_is_a_range() {
     assert!(with(0.06, Some(1.0 / 0.9394)).contains(", 6 % of it reaching the file: other methods"));
     assert!(with(0.06, None).contains("5 % of it or more reaching the file"));
     assert!(with(0.99, None).contains("about all of it reaching the file"));
-    assert!(with(0.0, None).contains("it is not known how much is reaching the file"));
+    assert!(with(0.0, None).contains("how much of it reaches the file is not known"));
 }
 
 #[test]

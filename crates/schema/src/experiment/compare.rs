@@ -639,16 +639,16 @@ impl Compare {
         self.trace.is_some() || self.threads.iter().any(|it| *it > 1)
     }
 
-    /// Whether everything that was written down can change what is measured. Not asked after filters, which leave less.
-    ///
-    /// # Errors
-    /// As `validate`.
     /// Whether one of its workloads reads, or one that an arm has instead.
     pub fn reads(&self) -> bool {
         let own = self.arms.iter().filter_map(|it| it.own.workload);
         self.workload.iter().copied().chain(own).any(|it| !it.writes())
     }
 
+    /// Whether everything that was written down can change what is measured. Not asked after filters, which leave less.
+    ///
+    /// # Errors
+    /// As `validate`.
     pub(super) fn has_effect(&self) -> Result<(), (&'static str, String)> {
         let own = || self.arms.iter().map(|it| &it.own);
         let states = self.state.iter().copied().chain(own().filter_map(|it| it.state));

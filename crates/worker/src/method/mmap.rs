@@ -1,10 +1,10 @@
 //! `mmap(2)`, bytes consumed in place. Advice and populating are part of "open"; each is exactly one system call, as
 //! programs do it, and none is repeated or split to make it more effective than it is.
 
-use std::{fs::File, io};
+use std::{fs::File, io, mem::MaybeUninit};
 
 use rustix::{
-    io::{Errno, pread},
+    io::{Errno, pread, retry_on_intr},
     mm::{Advice, MapFlags},
 };
 use schema::Span;
@@ -113,10 +113,12 @@ fn read_header(file: &File, header: &[Span]) -> io::Result<()> {
     if header.is_empty() {
         return Ok(());
     }
-    let mut room = [0; HEADER_BYTES_MAX];
+    // Not written before, which is no part of what a program does here.
+    let mut room = [const { MaybeUninit::uninit() }; HEADER_BYTES_MAX];
     for span in header {
+        let bytes = span.bytes.min(HEADER_BYTES_MAX as u64) as usize;
         // Less may be there than is asked for, and the pass says so when it touches it.
-        pread(file, &mut room[..span.bytes.min(HEADER_BYTES_MAX as u64) as usize], span.offset)?;
+        retry_on_intr(|| pread(file, &mut room[..bytes], span.offset).map(drop))?;
     }
     Ok(())
 }

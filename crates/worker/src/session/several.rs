@@ -45,8 +45,8 @@ struct OpenFiles<W: Way> {
     last_in_own: Option<usize>,
 }
 
-/// Of the buffers that the threads have together beside one for each. Programs that have more files open than these are for are those
-/// that keep open what they have read through: few of their files are read in turn.
+/// Of the buffers that the threads have together beside one for each. A program with more files open keeps most of them open after it
+/// has read them through: few of its files are read in turn.
 const BUFFERS_BYTES_MAX: usize = 128 << 20;
 
 struct SeveralFiles<W: Way> {

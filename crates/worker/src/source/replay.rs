@@ -37,7 +37,7 @@ pub(crate) struct Accesses {
 /// 44 MiB took 14 ms from the device, and 21 without. So a method that maps the file makes these calls, too.
 pub(crate) type Header = Arc<[Span]>;
 
-/// Of more calls a file is no mapped one with a header; and what they may read, each.
+/// So many calls at most are made again, and so many bytes of each.
 const HEADER_CALLS_MAX: usize = 16;
 pub(crate) const HEADER_BYTES_MAX: usize = 64 << 10;
 
