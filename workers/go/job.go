@@ -132,6 +132,10 @@ func (j *job) shortened(ops uint64) *job {
 	few := *j
 	few.Ops = min(ops, j.Ops)
 	if !j.writes() {
+		// What it leaves in the CPU caches is what the pass begins with.
+		few.Ops = min(few.Ops, max(rehearsedBytes/max(j.BlockBytes, 1), j.Threads))
+	}
+	if !j.writes() {
 		few.Range.Bytes = min(j.Range.Bytes, few.Ops*j.BlockBytes)
 	}
 	few.undone = true

@@ -58,6 +58,9 @@ type parts struct {
 // Blocks of a rehearsal.
 const rehearsalOps = 16
 
+// rehearsedBytes is far less than a last-level cache, and more than 16 blocks of usual sizes.
+const rehearsedBytes = 1 << 20
+
 func prepare(j *job) (made *session, err error) {
 	if err := j.check(); err != nil {
 		return nil, err

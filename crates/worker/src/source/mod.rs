@@ -147,6 +147,9 @@ pub(crate) struct Pattern {
     pub work_ps_per_byte: u64,
 }
 
+/// Far less than a last-level cache, and more than 16 blocks of usual sizes.
+const REHEARSED_BYTES: u64 = 1 << 20;
+
 impl Pattern {
     /// The pattern of a job whose range and block are not empty, and the accesses that it replays.
     pub(crate) fn new(job: &Job, accesses: Accesses) -> Pattern {
@@ -171,10 +174,12 @@ impl Pattern {
         (each + u64::from(thread < rest), each * thread + thread.min(rest))
     }
 
-    /// For the rehearsal of a pass that reads: no more accesses than `ops`, in a range of as many blocks, alike otherwise.
+    /// For the rehearsal of a pass that reads, of about a mebibyte: no more accesses than `ops`, in a range of as many blocks, alike otherwise.
     /// What populates its range would take as long as in the pass itself.
     pub(crate) fn shortened(&self, ops: u64) -> Pattern {
-        let ops = self.ops.min(ops);
+        // What it leaves in the CPU caches is what the pass begins with. JVM and Python rehearse with another file.
+        let few_bytes = (REHEARSED_BYTES / self.block.max(1)).max(self.threads.into());
+        let ops = self.ops.min(ops).min(few_bytes);
         if let Some(&first) = self.accesses.list().first() {
             // Others may lie far apart; so it is one of them, again and again.
             let accesses = Accesses::again(first, ops as usize, self.threads);
