@@ -712,7 +712,9 @@ impl Follower<'_> {
             }
             _ => None,
         };
-        let injected = advises.or_else(|| touches.relieve(thread, process));
+        // A call that a signal interrupted is made again by the kernel, by what is in the registers (include/linux/errno.h).
+        let is_made_again = (-516..=-512).contains(&result);
+        let injected = advises.or_else(|| if is_made_again { None } else { touches.relieve(thread, process) });
         if let Some((task, injected)) = self.tasks.get_mut(&thread).zip(injected) {
             task.injected = Some(injected);
         }

@@ -302,7 +302,7 @@ impl<S: Sink> Model<S> {
 
     fn call(&mut self, called: &Called) {
         let Called { thread, call, arguments, result, .. } = *called;
-        if result.is_some_and(|it| it < 0) {
+        if result.is_some_and(|it| it < 0) && !is_given_in_part(called) {
             if let Does::Read { .. } = call.does
                 && let Some(open) = call.descriptor(&arguments).and_then(|it| self.find(called, it))
             {
@@ -359,7 +359,7 @@ impl<S: Sink> Model<S> {
                 let Some(process) = self.tasks.process(thread) else { return };
                 let advice = Advice::Memory(arguments[2]);
                 // It takes the pages out of the page table: what is touched there later faults again.
-                if arguments[2] == libc::MADV_DONTNEED as u64 {
+                if arguments[2] == libc::MADV_DONTNEED as u64 || arguments[2] == DONTNEED_LOCKED {
                     self.clear(process, arguments[0], arguments[1]);
                 }
                 for (file, bytes) in self.mappings.advise(process, arguments[0], arguments[1], advice) {
@@ -540,6 +540,16 @@ impl<S: Sink> Model<S> {
             self.sink.mark(file, Mark::Reached { under, bytes });
         }
     }
+}
+
+/// MADV_DONTNEED_LOCKED (include/uapi/asm-generic/mman-common.h).
+const DONTNEED_LOCKED: u64 = 24;
+
+/// Advice over a range of which a part is not mapped goes to all that is, and ends with ENOMEM (madvise(2); mm/madvise.c,
+/// `madvise_walk_vmas`). What populates ends at the first such place.
+fn is_given_in_part(called: &Called) -> bool {
+    let populates = matches!(called.arguments[2] as i32, libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE);
+    matches!(called.call.does, Does::AdviseMemory) && called.result == Some(-i64::from(libc::ENOMEM)) && !populates
 }
 
 #[cfg(test)]

@@ -327,6 +327,20 @@ fn advice_is_the_files_that_lie_under_it_and_goes_with_the_mapping() {
 }
 
 #[test]
+fn advice_beyond_the_end_of_a_mapping_is_given_to_all_of_it() {
+    let mut model = TestModel::new();
+    model.open(10, 3, 7);
+    model.call(10, "mmap", &[0, 0x3000, 1, libc::MAP_SHARED as u64, 3, 0], 0x10_000);
+    for advice in [libc::MADV_RANDOM, libc::MADV_POPULATE_READ] {
+        model.call(10, "madvise", &[0x10_000, 0x5000, advice as u64], -i64::from(libc::ENOMEM));
+        model.call(10, "madvise", &[0x10_000, 0x5000, advice as u64], -i64::from(libc::EINVAL));
+    }
+    let named = model.named();
+    let hints: Vec<(&str, u64)> = named.hints.iter().map(|(hint, times)| (hint.as_str(), *times)).collect();
+    assert_eq!(hints, [("madvise(MADV_RANDOM)", 1)]);
+}
+
+#[test]
 fn a_mapping_that_is_locked_is_populated() {
     let mut model = TestModel::new();
     model.open(10, 3, 7);
