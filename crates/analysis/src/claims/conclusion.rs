@@ -46,7 +46,13 @@ impl Question<'_> {
         let open_count = open.len() + unmeasured.len();
         let most = groups.iter().find(|(_, group)| 2 * group.len() > decided + open_count);
         let is_both = |one, other| [one, other].iter().all(|it| groups.iter().any(|(verdict, _)| verdict == it));
-        let leaning = |it: &&ClaimOutcome| it.estimate.map(|estimate| judge::leaning(self.expect, estimate));
+        // What is open for another reason than its interval leans nowhere.
+        let is_between = |it: &ClaimOutcome| {
+            matches!(it.why, Some(Reason::Conclusion(Conclusion::CrossesMargin { .. } | Conclusion::ContainsClaimed)))
+        };
+        let leaning = |it: &&ClaimOutcome| {
+            it.estimate.filter(|_| is_between(it)).map(|estimate| judge::leaning(self.expect, estimate))
+        };
         let leans = |to: ClaimVerdict| open.iter().filter(|it| leaning(it) == Some(to)).copied().collect::<Vec<_>>();
         let against = match most {
             Some((ClaimVerdict::Holds, _)) => leans(ClaimVerdict::Reversed),
