@@ -484,6 +484,8 @@ pub enum AdviceCaveat {
     /// It waits for the device at so many more of the accesses than now, as a share of them. The low end of the gain allows for
     /// own work that takes so many times as long more after each wait.
     MoreWaits { share: f64, slower: f64 },
+    /// Its replay gains, too, unless the program comes back to pages, which the trace does not have.
+    Withheld { arm: String },
 }
 
 /// An arm that gains.

@@ -301,7 +301,11 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     // There is no more than that to gain.
     let most_share = found.most_share(found.least(), checked, commands).filter(|_| known.is_ok() && !is_no_part);
     // Bytes that a call has copied lie in another cache than those of a mapping, so that looking at them takes another time.
-    let bounded = found.most_share(found.largest(), checked, commands).filter(|it| most_share.is_some() && *it < ALL);
+    // What a library does with the bytes of its calls is no part of them, and who reads in place leaves it out, too. Where the replay
+    // is not the program, nothing is bounded.
+    let is_bound = |it: &Checked| it.passed() && (!it.by.is_one_sided() || found.recorded().maps());
+    let is_bound = most_share.is_some() && checked.is_some_and(is_bound);
+    let bounded = found.most_share(found.largest(), checked, commands).filter(|it| is_bound && *it < ALL);
     let mut advice = Advice {
         id: found.view().id,
         file: found.advised.file.clone(),
@@ -385,6 +389,10 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
             advice.also = options.into_iter().map(|it| it.0).collect();
             advice.also.sort_by(|a, b| a.effort.cmp(&b.effort).then(b.program.median.total_cmp(&a.program.median)));
             advice.caveats = caveats(found, candidate, is_two_sided);
+            advice.caveats.extend(unconfirmed.iter().filter_map(|(arm, why)| match why.0 {
+                AdviceReason::TouchedAgain { .. } => Some(AdviceCaveat::Withheld { arm: arm.clone() }),
+                _ => None,
+            }));
             if is_apart {
                 advice.caveats.push(AdviceCaveat::SwitchApart);
             }
@@ -643,7 +651,12 @@ fn mapped_again(found: &Found) -> Option<AdviceReason> {
     let mappings = seen.mappings.iter().filter(|it| !it.executable).map(|it| it.count).fold(0, u64::saturating_add);
     let is_small = mappings > AGAIN.saturating_mul(files) && pattern.accesses < LARGE_MAPPING.saturating_mul(mappings);
     let is_touched_again = mappings > files && pattern.accesses as f64 > TOUCHED_AGAIN * pattern.distinct_pages as f64;
-    let is_again = found.recorded().maps() && (is_small || is_touched_again);
+    // Each mapping has faults of its own, which one for each file does not show.
+    let faults = |cell: &Cell| cell.count("minor_faults");
+    let has_less = |now: &Cell| Some(faults(found.view().recorded)? < MOST_OF_IT * faults(now)?);
+    let is_part =
+        mappings > AGAIN.saturating_mul(files) && found.program.as_ref().and_then(|it| has_less(it.now)) == Some(true);
+    let is_again = found.recorded().maps() && (is_small || is_touched_again || is_part);
     (is_again && !found.start.state.waits_for_device()).then_some(AdviceReason::MappedAgain { mappings, files })
 }
 

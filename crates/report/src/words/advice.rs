@@ -338,6 +338,10 @@ pub fn advice_caveat(of: &AdviceCaveat) -> String {
                                       file otherwise than a replay does, and what other replays say is less certain"
                 .into()
         }
+        AdviceCaveat::Withheld { arm } => format!(
+            "the replay of {} gains, too, but each time that the program comes back to a page would be a call: --switch measures it",
+            short(arm)
+        ),
         AdviceCaveat::TouchedWhole { files } => format!(
             "of {} of less than 1 MiB that are mapped, it is assumed that every page is touched",
             count(*files, "file", "files")

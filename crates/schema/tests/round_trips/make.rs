@@ -610,7 +610,7 @@ makes! {
         }
         AdviceCaveat {
             TowardsMapping, TowardsCalls, ThisMachine, WholePages, OneSidedCheck, Incomplete { coverage }, SwitchApart, Threads { threads, replayed },
-            MoreWaits { share, slower },
+            MoreWaits { share, slower }, Withheld { arm },
             TouchedWhole { files }, OpenedAgain { opens, files }, OtherFile { path, bytes },
         }
         CheckedBy { ColdLessCached, Waits, SystemTime, CpuTime, Faults, Time }
