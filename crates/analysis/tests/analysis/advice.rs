@@ -282,7 +282,7 @@ fn a_mapping_that_reads_ahead_in_vain_is_to_be_advised_otherwise() {
     assert_eq!(cold.how, Some(How::MadviseRandom));
     let (io, program) = (cold.io.unwrap(), cold.program.unwrap());
     assert!((io.median - 77.0 / 29.0).abs() < 0.1, "{io:?}");
-    assert!((program.median - 80.0 / 32.0).abs() < 0.1 && program.ci_low > 2.3, "{program:?}");
+    assert!((program.median - 80.0 / 33.7).abs() < 0.1 && program.ci_low > 2.3, "{program:?}");
     assert!(matches!(cold.because[..], [AdviceReason::BroughtIn { .. }]));
     let [once, _] = points_touched_once().advice();
     assert_eq!(once.to.as_deref(), Some("native/mmap+random"));
@@ -628,7 +628,7 @@ fn the_programs_own_switch_is_the_least_effort_and_is_held_against_the_predictio
     let [switched] = &cold.switched[..] else { panic!("{:?}", cold.switched) };
     assert_eq!(switched.like.as_deref(), Some("native/pread"));
     assert!((switched.real.unwrap().median - 80.0 / 34.0).abs() < 0.1);
-    assert!((switched.predicted.unwrap().median - 80.0 / 32.0).abs() < 0.1);
+    assert!((switched.predicted.unwrap().median - 80.0 / 33.7).abs() < 0.1);
 }
 
 #[test]
