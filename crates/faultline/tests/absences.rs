@@ -138,7 +138,6 @@ const ABSENCES: &[Absence] = &[
         but_in: &[
             "faultline/src/output.rs",
             "history/src/index.rs",
-            "history/src/journal.rs",
             "lab/src/runtime/compiled/mod.rs",
             "lab/src/runtime/go/build.rs",
             "lab/src/runtime/jvm/classes.rs",
