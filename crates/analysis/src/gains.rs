@@ -96,8 +96,10 @@ pub(crate) struct OwnWork {
 /// the low end of a gain has at least that. Reads of 64 B that took 340 ms were predicted to gain 84 times by a mapping, and gained 39.
 const OWN_WORK: f64 = 0.02;
 
-/// A replay of what was recorded that takes so much longer than that in the program passes its check (`check::MOST`).
-const LONGER: f64 = 1.0 / 1.15;
+/// By how much the replay may be off, as a share of what the program is checked by.
+pub(crate) const OFF_MOST: f64 = 0.15;
+/// What was recorded takes such a share of its replay at least, where that passes.
+const LONGER: f64 = 1.0 / (1.0 + OFF_MOST);
 
 /// What the middle or an end of a gain allows for.
 #[derive(Clone, Copy)]

@@ -65,7 +65,7 @@ fn abandoned_in(folder: &Folder) -> io::Result<Vec<(OsString, Identity)>> {
         if from != seen_from(&me) {
             return Some(u64::try_from(stat.st_mtime).ok()? + LONG_AGO.as_secs() < now.as_secs());
         }
-        let owner = LeftoverOwner { pid, started_ticks, ..process::this() };
+        let owner = LeftoverOwner { pid, started_ticks, ..me.clone() };
         Some(process::owner(&owner) == Owner::Gone)
     };
     let mut found = Vec::new();

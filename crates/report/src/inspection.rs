@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::{
     Style,
-    json::harmless,
+    json::written,
     layout::{
         number,
         page::Page,
@@ -42,7 +42,7 @@ pub fn inspection_json(inspection: &Inspection) -> String {
     if let Some(process) = value.get_mut("process") {
         say_unlooked(process);
     }
-    harmless(format!("{value:#}\n"))
+    written(format!("{value:#}"))
 }
 
 /// Readings of a process that have no value say why.

@@ -38,11 +38,13 @@ pub fn json(record: &Record, findings: &Findings, across: Option<&RunComparison>
         value
     });
     let document = Document { schema_version, record, findings: value, across };
-    harmless(serde_json::to_string_pretty(&document).expect(WRITTEN) + "\n")
+    written(serde_json::to_string_pretty(&document).expect(WRITTEN))
 }
 
-/// A JSON document with what hides on a terminal, or moves its cursor, as `\u` and digits: such characters stand in texts alone.
-pub(crate) fn harmless(text: String) -> String {
+/// A JSON document as it is written: with a line feed, and with what hides on a terminal, or moves its cursor, as `\u` and digits. Such
+/// characters stand in texts alone.
+pub(crate) fn written(mut text: String) -> String {
+    text.push('\n');
     let is_hidden = |c: char| c != '\n' && hides(c);
     if !text.contains(is_hidden) {
         return text;
@@ -62,7 +64,7 @@ pub fn across_json(across: &Across) -> String {
     let mut value = serde_json::to_value(across).expect(WRITTEN);
     each(&across.versus, &mut value, "versus").for_each(|(it, value)| say_across(it, value));
     each(&across.gates, &mut value, "gates").for_each(|(it, value)| say_gate(it, value));
-    harmless(format!("{value:#}\n"))
+    written(format!("{value:#}"))
 }
 
 /// What `predict` found, as one JSON document.
@@ -70,7 +72,7 @@ pub fn forecast_json(forecast: &Forecast) -> String {
     let mut value = serde_json::to_value(forecast).expect(WRITTEN);
     say_readings(&mut value);
     put(&mut value, "remarks", texts(&forecast.remarks, forecast_remark));
-    harmless(format!("{value:#}\n"))
+    written(format!("{value:#}"))
 }
 
 fn say_findings(record: &Record, findings: &Findings, value: &mut Value) {

@@ -5,8 +5,8 @@ use schema::claims::{Later, LaterRun, Ledger, LedgerEntry};
 use crate::{
     Style,
     contents::claim,
-    json::harmless,
     json::say_claim,
+    json::written,
     layout::{page::Page, paint::Paint, words::plural},
     saved, shell,
     words::reasons,
@@ -144,7 +144,6 @@ pub fn claims_json(ledger: &Ledger) -> String {
         value
     });
     let array = serde_json::Value::Array(entries.collect());
-    let mut text = serde_json::to_string_pretty(&array).expect("maps have string keys and nothing else can fail");
-    text.push('\n');
-    harmless(text)
+    let text = serde_json::to_string_pretty(&array).expect("maps have string keys and nothing else can fail");
+    written(text)
 }

@@ -8,15 +8,14 @@ use schema::{
 use crate::{
     Style,
     contents::claim,
-    json::harmless,
+    json::written,
     layout::{number, page::Page, paint::Paint, words::plural},
 };
 
 /// One JSON document, as docs/FORMATS.md describes it, and a line feed.
 pub fn plan_json(plan: &PlannedRun) -> String {
-    let mut text = serde_json::to_string_pretty(plan).expect("maps have string keys and nothing else can fail");
-    text.push('\n');
-    harmless(text)
+    let text = serde_json::to_string_pretty(plan).expect("maps have string keys and nothing else can fail");
+    written(text)
 }
 
 /// The plan as text.

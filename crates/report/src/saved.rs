@@ -11,7 +11,7 @@ use schema::{
 
 use crate::{
     Style,
-    json::harmless,
+    json::written,
     layout::{
         number,
         page::Page,
@@ -28,9 +28,8 @@ use crate::{
 
 /// As JSON, with a line feed.
 pub fn history_json(history: &History) -> String {
-    let mut text = serde_json::to_string_pretty(history).expect("maps have string keys and nothing else can fail");
-    text.push('\n');
-    harmless(text)
+    let text = serde_json::to_string_pretty(history).expect("maps have string keys and nothing else can fail");
+    written(text)
 }
 
 /// For a terminal: the requested cells, otherwise the runs. `folder` is where the records are.

@@ -20,8 +20,8 @@ use crate::{
     verdict::LEAST_PAIRS,
 };
 
-/// By how much the replay may be off, as a share of what the program is checked by.
-pub(super) const MOST: f64 = 0.15;
+pub(super) use crate::gains::OFF_MOST as MOST;
+
 /// As a share of the whole program: what is less turns no gain that is worth a change.
 const HARDLY: f64 = 0.02;
 

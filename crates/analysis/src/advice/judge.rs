@@ -514,7 +514,7 @@ fn uncompared(found: &Found, is_meant: &dyn Fn(&Arm) -> bool) -> Option<Open> {
         let is_open = |it: &&&Cell| it.passes.len() < 2 && !is_slower(it) && is_meant(it.arm());
         let without = view.arms.iter().find(is_open).map(|it| match it.passes.len() as u32 {
             rounds if rounds == 0 || it.entry.skipped.is_some() => {
-                let settles = if it.lacked_time() { Settles::LargerBudget { seconds: None } } else { Settles::Reason };
+                let settles = without_passes(it);
                 (AdviceReason::NotMeasured { reason: why_no_pass(found, it).of(found.run.name(it.arm())) }, settles)
             }
             rounds => (AdviceReason::TooFewRounds { rounds, least: LEAST_PAIRS }, found.more_rounds()),
@@ -552,6 +552,11 @@ fn least_of_slower(found: &Found) -> Option<f64> {
     let all: Option<Vec<f64>> =
         all.filter(|it| !it.arm().is_in_advance() && found.counts(it.arm())).map(times).collect();
     all?.into_iter().reduce(f64::min)
+}
+
+/// What brings passes of a cell that has none.
+fn without_passes(cell: &Cell) -> Settles {
+    if cell.lacked_time() { Settles::LargerBudget { seconds: None } } else { Settles::Reason }
 }
 
 fn why_no_pass(found: &Found, cell: &Cell) -> Reason {
@@ -608,7 +613,7 @@ fn is_known(found: &Found, is_two_sided: bool) -> Result<(), Open> {
     for cell in [program.now, found.view().recorded] {
         if cell.passes.is_empty() {
             let reason = why_no_pass(found, cell);
-            let settles = if cell.lacked_time() { Settles::LargerBudget { seconds: None } } else { Settles::Reason };
+            let settles = without_passes(cell);
             return Err((AdviceReason::NotMeasured { reason }, settles));
         }
     }
@@ -652,10 +657,7 @@ fn mapped_again(found: &Found) -> Option<AdviceReason> {
     let is_small = mappings > AGAIN.saturating_mul(files) && pattern.accesses < LARGE_MAPPING.saturating_mul(mappings);
     let is_touched_again = mappings > files && pattern.accesses as f64 > TOUCHED_AGAIN * pattern.distinct_pages as f64;
     // Each mapping has faults of its own, which one for each file does not show.
-    let faults = |cell: &Cell| cell.count("minor_faults");
-    let has_less = |now: &Cell| Some(faults(found.view().recorded)? < MOST_OF_IT * faults(now)?);
-    let is_part =
-        mappings > AGAIN.saturating_mul(files) && found.program.as_ref().and_then(|it| has_less(it.now)) == Some(true);
+    let is_part = mappings > AGAIN.saturating_mul(files) && has_more_faults(found) == Some(true);
     let is_again = found.recorded().maps() && (is_small || is_touched_again || is_part);
     (is_again && !found.start.state.waits_for_device()).then_some(AdviceReason::MappedAgain { mappings, files })
 }
@@ -675,9 +677,14 @@ fn writes_to_copies(found: &Found) -> Option<AdviceReason> {
     let program = found.program.as_ref()?.now;
     let seen = found.seen(program)?;
     let is_writable = seen.mappings.iter().any(|it| it.writable && !it.shared && !it.executable);
-    let faults = |cell: &Cell| cell.count("minor_faults");
-    let has_more = faults(found.view().recorded)? < MOST_OF_IT * faults(program)?;
+    let has_more = has_more_faults(found)?;
     (is_writable && has_more && found.recorded().maps()).then_some(AdviceReason::WritesToCopies)
+}
+
+/// Whether the replay has few of the program's faults, where both were counted.
+fn has_more_faults(found: &Found) -> Option<bool> {
+    let faults = |cell: &Cell| cell.count("minor_faults");
+    Some(faults(found.view().recorded)? < MOST_OF_IT * faults(found.program.as_ref()?.now)?)
 }
 
 /// The program's own work in memory, and how much of it takes longer than to work with each page once, so that it may be to come back

@@ -54,14 +54,16 @@ impl Question<'_> {
             it.estimate.filter(|_| is_between(it)).map(|estimate| judge::leaning(self.expect, estimate))
         };
         let leans = |to: ClaimVerdict| open.iter().filter(|it| leaning(it) == Some(to)).copied().collect::<Vec<_>>();
+        let is_split = is_both(ClaimVerdict::Holds, ClaimVerdict::Reversed);
         let against = match most {
+            _ if decided < open_count || is_split => Vec::new(),
             Some((ClaimVerdict::Holds, _)) => leans(ClaimVerdict::Reversed),
             Some((ClaimVerdict::Reversed, _)) => leans(ClaimVerdict::Holds),
             _ => Vec::new(),
         };
         let verdict = match most {
             _ if decided < open_count => ClaimVerdict::Undecided,
-            _ if is_both(ClaimVerdict::Holds, ClaimVerdict::Reversed) => ClaimVerdict::Mixed,
+            _ if is_split => ClaimVerdict::Mixed,
             // It may be mixed.
             Some(_) if !against.is_empty() => ClaimVerdict::Undecided,
             Some((verdict, _)) => *verdict,
@@ -94,8 +96,7 @@ impl Question<'_> {
         let sizes = by(&|it| it.answer_of == AnswerOf::Job).map(|labels| Conclusion::OfJob { labels });
         let unconfirmed = by(&|it| it.is_unconfirmed()).filter(|_| verdict.is_decided());
         let unconfirmed = unconfirmed.map(|labels| Conclusion::Unconfirmed { labels });
-        let leans = (verdict == ClaimVerdict::Undecided && decided >= open_count && !against.is_empty())
-            .then(|| Conclusion::Leans { labels: labels(&against) });
+        let leans = (!against.is_empty()).then(|| Conclusion::Leans { labels: labels(&against) });
         let numbers = self.numbers(&testable, verdict).map(|it| Conclusion::Numbers(Box::new(it)));
         let [spread, numbers, sizes, unconfirmed, leans, published, folios] =
             [spread, numbers, sizes, unconfirmed, leans, published, folios].map(|it| it.map(Reason::Conclusion));

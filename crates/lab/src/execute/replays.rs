@@ -201,16 +201,12 @@ impl Bench<'_> {
 mod tests {
     use super::*;
 
+    fn cell(arm: &str, baseline: bool, control: bool) -> Cell {
+        Cell { arm: arm.parse().unwrap(), condition: 0, own_condition: None, baseline, control, skipped: None }
+    }
+
     #[test]
     fn a_replay_is_hopeless_by_a_pass_at_three_times_the_recorded_one_and_by_its_first_accesses_at_four() {
-        let cell = |arm: &str, baseline: bool, control: bool| Cell {
-            arm: arm.parse().unwrap(),
-            condition: 0,
-            own_condition: None,
-            baseline,
-            control,
-            skipped: None,
-        };
         let cells = [cell("mmap", true, false), cell("mmap", false, true), cell("direct", false, false)];
         let of = |cell: usize, ns: f64, is_whole: bool| Replayed { cell, ns, is_whole };
         let slow = |is_whole: bool, recorded_is_whole: bool, ns: f64| {
@@ -230,14 +226,6 @@ mod tests {
 
     #[test]
     fn what_takes_as_long_as_the_recorded_way_is_left_to_another_that_takes_a_fraction() {
-        let cell = |arm: &str, baseline: bool, control: bool| Cell {
-            arm: arm.parse().unwrap(),
-            condition: 0,
-            own_condition: None,
-            baseline,
-            control,
-            skipped: None,
-        };
         let arms = ["mmap+random", "mmap+random", "mmap", "pread", "uring", "direct"];
         let cells: Vec<Cell> = arms.iter().enumerate().map(|(at, it)| cell(it, at == 0, at == 1)).collect();
         let passes = |ns: [f64; 6]| -> Vec<Replayed> {

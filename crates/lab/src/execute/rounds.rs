@@ -108,8 +108,7 @@ impl Bench<'_> {
             if round == 0 {
                 self.leave_hopeless_since(&slot.conditions);
                 let goes_on = |it: &&usize| self.record.cells[**it].skipped.is_none() && !too_long.contains(it);
-                let passes = active.iter().filter(goes_on).filter_map(|it| self.times.expected.get(it));
-                let expected: Duration = passes.sum();
+                let expected = self.expected(active.iter().filter(goes_on));
                 let further = rounds_max.min(ROUNDS_MIN).saturating_sub(1);
                 if self.clock.binds && expected * further > self.left_for_least(slot) {
                     self.leave_to_faster(&slot.conditions);
@@ -189,11 +188,13 @@ impl Bench<'_> {
         let least = if self.record.experiment.claims.is_empty() { ROUNDS_MIN } else { ROUNDS_OF_CLAIMS };
         match round < least {
             true => self.left_for_least(slot).is_zero(),
-            false => {
-                let expected: Duration = active.iter().filter_map(|it| self.times.expected.get(it)).sum();
-                self.spent_on(slot) + expected > slot.time
-            }
+            false => self.spent_on(slot) + self.expected(active.iter()) > slot.time,
         }
+    }
+
+    /// What a pass of each of these cells takes, by their last ones.
+    fn expected<'c>(&self, cells: impl Iterator<Item = &'c usize>) -> Duration {
+        cells.filter_map(|it| self.times.expected.get(it)).sum()
     }
 
     /// What is left for the fewest rounds that can decide anything.
