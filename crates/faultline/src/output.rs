@@ -10,7 +10,10 @@ use std::{
 use anyhow::{Context, Result};
 use rustix::fs::{Access, OFlags};
 use schema::{Findings, Record, across::RunComparison, leftover::FileIdentity};
-use sys::whole::{AccessRights, Place, Taken, Whole, folder_of};
+use sys::{
+    folder::Folder,
+    whole::{AccessRights, Place, Taken, Whole, folder_of},
+};
 
 pub use crate::stderr::{note, note_whole};
 use crate::{
@@ -130,7 +133,7 @@ fn possible(path: &Path) -> io::Result<()> {
     match (fs::metadata(path), Place::of(path)) {
         (Ok(it), _) if it.file_type().is_block_device() => Err(is_a_disk()),
         (_, Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
-        (Ok(it), Ok(place)) if it.is_file() => may_change(&place.folder()),
+        (Ok(it), Ok(place)) if it.is_file() => may_change(folder_of(&place.path())),
         (Ok(_), _) => Ok(()),
         (Err(_), _) if path.is_symlink() => Err(io::Error::other("it is a symbolic link that leads to no file")),
         (Err(_), _) => may_change(folder_of(path)),
@@ -337,12 +340,13 @@ fn put(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
             if !place.about().is_file() {
                 return Err(changed());
             }
-            let whole = Whole::write(&place.folder(), &temporary, bytes, AccessRights::of(place.about()))?;
-            whole.name(&place.path(), Taken::Replace).map(drop)
+            let whole = Whole::write(place.folder(), &temporary, bytes, AccessRights::of(place.about()))?;
+            whole.name(place.name(), Taken::Replace).map(drop)
         }
         _ => {
-            let whole = Whole::write(folder_of(path), &temporary, bytes, AccessRights::Usual)?;
-            whole.name(path, Taken::Refuse).map(drop)
+            let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+            let whole = Whole::write(&Folder::open(folder_of(path))?, &temporary, bytes, AccessRights::Usual)?;
+            whole.name(name, Taken::Refuse).map(drop)
         }
     }
 }

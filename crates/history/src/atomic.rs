@@ -23,14 +23,12 @@ use crate::process::{self, Owner};
 
 /// Puts `content` under `folder/name`, for this user alone. On an error nothing is left behind and what was there is
 /// untouched.
-pub(crate) fn write(folder: &Path, name: &str, content: &[u8], taken: Taken) -> io::Result<PathBuf> {
-    let target = folder.join(name);
-    written(folder, name, content)?.name(&target, taken)?;
-    Ok(target)
+pub(crate) fn write(folder: &Folder, name: &str, content: &[u8], taken: Taken) -> io::Result<()> {
+    written(folder, name, content)?.name(OsStr::new(name), taken).map(drop)
 }
 
 /// The file without its name.
-pub(crate) fn written(folder: &Path, name: &str, content: &[u8]) -> io::Result<Whole> {
+pub(crate) fn written(folder: &Folder, name: &str, content: &[u8]) -> io::Result<Whole> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let me = process::this();
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -50,6 +48,13 @@ fn seen_from(of: &LeftoverOwner) -> String {
     format!("{}-{digits}", short(&of.boot_id))
 }
 
+fn is_seen_from(text: &str) -> bool {
+    text.split_once('-').is_some_and(|(boot, digits)| {
+        let is_boot = (1..=8).contains(&boot.len()) && boot.bytes().all(|it| it.is_ascii_alphanumeric());
+        is_boot && !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit())
+    })
+}
+
 /// What a process that cannot be seen wrote so long ago is not written any more.
 const LONG_AGO: Duration = Duration::from_secs(86_400);
 
@@ -60,8 +65,10 @@ fn abandoned_in(folder: &Folder) -> io::Result<Vec<(OsString, Identity)>> {
     let is_gone = |name: &OsStr, stat: &Stat| -> Option<bool> {
         let stem = name.to_str()?.strip_prefix('.')?.strip_suffix(".tmp")?;
         let mut parts = stem.rsplit('.');
-        let (_, ticks, pid, from) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let (number, ticks, pid, from) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
         let (pid, started_ticks) = (pid.parse().ok()?, ticks.parse().ok()?);
+        // A file of another program may be called nearly so.
+        number.parse::<u64>().ok().filter(|_| is_seen_from(from))?;
         if from != seen_from(&me) {
             return Some(u64::try_from(stat.st_mtime).ok()? + LONG_AGO.as_secs() < now.as_secs());
         }
@@ -87,22 +94,23 @@ pub(crate) fn abandoned(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(abandoned_in(&held)?.into_iter().map(|it| folder.join(it.0)).collect())
 }
 
-/// Deletes what `abandoned` lists, and says how many there were. The folder is held meanwhile: another user whose it is could put
+/// Deletes what `abandoned` lists, and says which it deleted. The folder is held meanwhile: another user whose it is could put
 /// a link in its place.
-pub(crate) fn remove_abandoned(folder: &Path) -> Result<usize> {
+pub(crate) fn remove_abandoned(folder: &Path) -> Result<Vec<PathBuf>> {
     let listed = || format!("{} cannot be listed", folder.display());
-    let Some(held) = there(folder).with_context(listed)? else { return Ok(0) };
-    let mut deleted = 0;
+    let Some(held) = there(folder).with_context(listed)? else { return Ok(Vec::new()) };
+    let mut deleted = Vec::new();
     for (name, identity) in abandoned_in(&held).with_context(listed)? {
+        let path = folder.join(&name);
         let is_deleted = held.unlink(&name, identity);
-        deleted +=
-            usize::from(is_deleted.with_context(|| format!("{} cannot be deleted", folder.join(name).display()))?);
+        let is_deleted = is_deleted.with_context(|| format!("{} cannot be deleted", path.display()))?;
+        deleted.extend(is_deleted.then_some(path));
     }
     Ok(deleted)
 }
 
 fn there(folder: &Path) -> io::Result<Option<Folder>> {
-    match Folder::open(folder) {
+    match Folder::open_own(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         other => other.map(Some),
     }

@@ -4,19 +4,22 @@
 use std::{
     collections::{HashMap, HashSet},
     fs, io,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use anyhow::{Context, Result};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, TransactionBehavior, params, types::Type};
-use rustix::fs::{CWD, RenameFlags};
+use rustix::{
+    fs::{CWD, RenameFlags},
+    process::geteuid,
+};
 use schema::{
     Record,
     machine::Origin,
     saved::{CellPattern, Damaged, SavedCell, SavedMachine, SavedRun, Wanted},
 };
+use sys::{folder::Folder, whole::folder_of};
 
 use crate::Store;
 
@@ -284,6 +287,9 @@ enum Unusable {
     /// It is no database, or one that is broken.
     Damaged(rusqlite::Error),
     Failed(rusqlite::Error),
+    NoFolder(io::Error),
+    /// Another user may exchange it, and this is root.
+    OfAnother,
 }
 
 impl Unusable {
@@ -293,6 +299,8 @@ impl Unusable {
             Unusable::Foreign => format!("{path} is a database of another program; move it away"),
             Unusable::Damaged(error) => format!("{path} is damaged ({error}); move it away"),
             Unusable::Failed(error) => format!("{path} cannot be written: {error}"),
+            Unusable::NoFolder(error) => format!("{path} cannot be written: {error}"),
+            Unusable::OfAnother => format!("another user may exchange {path}, so root writes no database there"),
         }
     }
 }
@@ -311,20 +319,18 @@ fn is(error: &rusqlite::Error, code: ErrorCode) -> bool {
 }
 
 fn on_disk(path: &Path) -> Result<Connection, Unusable> {
-    if let Some(folder) = path.parent() {
-        // If that fails, opening says why. SQLite takes an empty file for a new database, and keeps who may read it.
-        let _ = sys::whole::make_folder(folder);
-        if let Ok(made) = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-            let _ = sys::whole::give(&made, folder);
-        }
+    let (folder, name) =
+        (Folder::made(folder_of(path)).map_err(Unusable::NoFolder)?, path.file_name().unwrap_or_default());
+    // SQLite opens its files by their paths, and by then another user may have made them lead elsewhere.
+    if geteuid().is_root() && sys::folder::trusted(folder.path()).is_err() {
+        return Err(Unusable::OfAnother);
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    // SQLite takes an empty file for a new database, and keeps who may read it.
+    drop(folder.create(name));
     // A link in the last part of the path is refused, one above it is followed.
-    let path = match (path.parent().map(fs::canonicalize), path.file_name()) {
-        (Some(Ok(folder)), Some(name)) => folder.join(name),
-        _ => path.to_path_buf(),
-    };
-    let mut connection = Connection::open_with_flags(path, flags)?;
+    let place = folder.path().join(name);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let mut connection = Connection::open_with_flags(place, flags)?;
     connection.busy_timeout(PATIENCE)?;
     if !has_tables(&connection)? {
         create_tables(&mut connection)?;

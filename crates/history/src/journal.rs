@@ -37,7 +37,8 @@ pub struct CleanupJournal {
 #[derive(Debug)]
 #[must_use = "the entry stays until `done` is called"]
 pub struct Entry {
-    file: PathBuf,
+    folder: Folder,
+    name: String,
     leftover: Leftover,
     /// The entry's file, locked: the lock ends with this process, however that ends.
     _held: Option<File>,
@@ -115,9 +116,9 @@ impl CleanupJournal {
                 places::VARIABLE
             )
         };
-        sys::whole::make_folder(&self.folder).with_context(advice)?;
-        let held = write(&self.folder, &name, &mut leftover, Taken::Refuse).with_context(advice)?;
-        Ok(Entry { file: self.folder.join(name), leftover, _held: held })
+        let folder = Folder::made(&self.folder).with_context(advice)?;
+        let held = write(&folder, &name, &mut leftover, Taken::Refuse).with_context(advice)?;
+        Ok(Entry { folder, name, leftover, _held: held })
     }
 
     /// Every entry, of all processes.
@@ -148,11 +149,11 @@ impl CleanupJournal {
         atomic::abandoned(&self.folder).with_context(|| format!("{} cannot be listed", self.folder.display()))
     }
 
-    /// Deletes what `abandoned` lists, and says how many there were.
+    /// Deletes what `abandoned` lists, and says which it deleted.
     ///
     /// # Errors
     /// Names the file that could not be deleted.
-    pub fn remove_abandoned(&self) -> Result<usize> {
+    pub fn remove_abandoned(&self) -> Result<Vec<PathBuf>> {
         atomic::remove_abandoned(&self.folder)
     }
 
@@ -207,11 +208,10 @@ impl Entry {
     /// When the note cannot be written.
     pub fn created(&mut self, (device, inode): Identity) -> Result<()> {
         self.leftover.identity = Some(FileIdentity { device, inode });
-        let folder = self.file.parent().unwrap_or(Path::new("."));
-        let name = self.file.file_name().unwrap_or_default().to_string_lossy();
         // Locked before it takes the place of the one before, so that the entry is at no moment without its lock.
-        self._held = write(folder, &name, &mut self.leftover, Taken::Replace)
-            .with_context(|| format!("{} cannot be updated", self.file.display()))?;
+        self._held = write(&self.folder, &self.name, &mut self.leftover, Taken::Replace).with_context(|| {
+            format!("the entry {} cannot be updated", self.folder.path().join(&self.name).display())
+        })?;
         Ok(())
     }
 
@@ -220,17 +220,20 @@ impl Entry {
     /// # Errors
     /// When the entry cannot be removed. It does no harm: cleaning finds nothing where it points.
     pub fn done(self) -> Result<()> {
-        forget(&self.file)
+        self.folder
+            .unname(OsStr::new(&self.name))
+            .map(drop)
+            .with_context(|| format!("the entry {} cannot be removed", self.folder.path().join(&self.name).display()))
     }
 }
 
 /// Writes an entry, and locks it before another process can see it; the locked file, where there are locks.
-fn write(folder: &Path, name: &str, leftover: &mut Leftover, taken: Taken) -> Result<Option<File>> {
+fn write(folder: &Folder, name: &str, leftover: &mut Leftover, taken: Taken) -> Result<Option<File>> {
     for locked in [true, false] {
         leftover.locked = locked;
         let whole = atomic::written(folder, name, &serde_json::to_vec(leftover)?)?;
         if !locked || matches!(lock::take(whole.file()), Ok(true)) {
-            let file = whole.name(&folder.join(name), taken)?;
+            let file = whole.name(OsStr::new(name), taken)?;
             return Ok(locked.then_some(file));
         }
     }
@@ -317,7 +320,7 @@ fn ready(found: &Found) -> Result<Ready<'_>, Removal> {
         _ => Removal::Refused(format!("{}: {error}", found.entry.display())),
     };
     let name = found.entry.file_name().unwrap_or_default();
-    let folder = Folder::open(folder_of(&found.entry)).map_err(not_there)?;
+    let folder = Folder::open_own(folder_of(&found.entry)).map_err(not_there)?;
     let entry = folder.open_file(name).map_err(not_there)?;
     if sys::folder::identity(&entry).ok() != found.identity {
         return Err(Removal::Refused(format!("{}: another file has its name now", found.entry.display())));
@@ -394,15 +397,6 @@ fn remove_cgroup(path: &Path) -> Result<Removal> {
             other.with_context(|| format!("{} cannot be removed", path.display()))?;
             Ok(Removal::Deleted { bytes: 0 })
         }
-    }
-}
-
-fn forget(entry: &Path) -> Result<()> {
-    match fs::remove_file(entry) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("the entry {} cannot be removed", entry.display()))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -18,7 +18,7 @@ use schema::{
     units::nearest,
 };
 
-use sys::whole::Taken;
+use sys::{folder::Folder, whole::Taken};
 
 use crate::{atomic, places};
 
@@ -79,17 +79,17 @@ impl Store {
                 places::VARIABLE
             )
         };
-        sys::whole::make_folder(&self.folder).with_context(advice)?;
+        let folder = Folder::made(&self.folder).with_context(advice)?;
         let mut names = self.names.lock().expect("no save panics while it holds the lock");
         if let Some(name) = names.get(&record.id) {
-            return self.write(record, name, Taken::Replace).with_context(advice);
+            return self.write(&folder, record, name, Taken::Replace).with_context(advice);
         }
         for attempt in 1..100 {
             let name = if attempt == 1 { record.id.clone() } else { format!("{}-{attempt}", record.id) };
-            let path = match self.write(record, &name, Taken::Refuse) {
+            let path = match self.write(&folder, record, &name, Taken::Refuse) {
                 // Another `Store` may have saved an earlier state of this very run.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match read(&self.path_of(&name)) {
-                    Ok(earlier) if goes_on(&earlier, record) => self.write(record, &name, Taken::Replace),
+                    Ok(earlier) if goes_on(&earlier, record) => self.write(&folder, record, &name, Taken::Replace),
                     Ok(_) | Err(_) => continue,
                 },
                 other => other,
@@ -107,7 +107,8 @@ impl Store {
     /// Why none can be saved, and what to try.
     pub fn has_room(&self) -> Result<()> {
         let folder = self.folder.ancestors().find(|it| it.exists()).unwrap_or(Path::new("."));
-        let written = atomic::written(folder, "room", &vec![1; ROOM_BYTES]).map(drop);
+        let written =
+            Folder::open_own(folder).and_then(|it| atomic::written(&it, "room", &vec![1; ROOM_BYTES])).map(drop);
         written.with_context(|| {
             format!(
                 "no run can be saved in {}; set {} to a folder with free space, or use `--json=FILE`",
@@ -220,11 +221,11 @@ impl Store {
             };
         }
         let advice = || format!("{} was not imported into {}", file.display(), self.imported.display());
-        sys::whole::make_folder(&self.imported).with_context(advice)?;
+        let folder = Folder::made(&self.imported).with_context(advice)?;
         let name = format!("{}.json", record.id);
         let mut content = serde_json::to_vec(&record)?;
         content.push(b'\n');
-        let write = |taken| atomic::write(&self.imported, &name, &content, taken);
+        let write = |taken| atomic::write(&folder, &name, &content, taken);
         match write(Taken::Refuse) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             other => return other.map(|_| Imported::New(record.id)).with_context(advice),
@@ -255,9 +256,9 @@ impl Store {
         };
         kept().or_else(|| {
             let bits = sys::machine::random().ok().filter(|_| make)?;
-            sys::whole::make_folder(folder).ok()?;
+            let held = Folder::made(folder).ok()?;
             // Another process may come first, and its key counts then.
-            let _ = atomic::write(folder, NAME, format!("{}\n", sys::machine::hex(&bits)).as_bytes(), Taken::Refuse);
+            let _ = atomic::write(&held, NAME, format!("{}\n", sys::machine::hex(&bits)).as_bytes(), Taken::Refuse);
             kept()
         })
     }
@@ -268,32 +269,39 @@ impl Store {
     /// When the folder is there and cannot be read.
     pub fn abandoned(&self) -> Result<Vec<PathBuf>> {
         let mut all = Vec::new();
-        for folder in [Some(self.folder.as_path()), Some(&self.imported), self.folder.parent()].into_iter().flatten() {
+        for folder in self.folders() {
             all.extend(atomic::abandoned(folder).with_context(|| format!("{} cannot be listed", folder.display()))?);
         }
         Ok(all)
     }
 
-    /// Deletes what `abandoned` lists, and says how many there were.
+    /// All that it writes to.
+    fn folders(&self) -> impl Iterator<Item = &Path> {
+        [Some(self.folder.as_path()), Some(&self.imported), self.folder.parent()].into_iter().flatten()
+    }
+
+    /// Deletes what `abandoned` lists, and says which it deleted.
     ///
     /// # Errors
     /// Names the file that could not be deleted.
-    pub fn remove_abandoned(&self) -> Result<usize> {
-        atomic::remove_abandoned(&self.folder)
+    pub fn remove_abandoned(&self) -> Result<Vec<PathBuf>> {
+        let deleted: Vec<Vec<PathBuf>> = self.folders().map(atomic::remove_abandoned).collect::<Result<_>>()?;
+        Ok(deleted.concat())
     }
 
     fn path_of(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.json"))
     }
 
-    fn write(&self, record: &Record, name: &str, taken: Taken) -> io::Result<PathBuf> {
+    fn write(&self, folder: &Folder, record: &Record, name: &str, taken: Taken) -> io::Result<PathBuf> {
         let mut content = if name == record.id {
             serde_json::to_vec(record)?
         } else {
             serde_json::to_vec(&Record { id: name.to_string(), ..record.clone() })?
         };
         content.push(b'\n');
-        atomic::write(&self.folder, &format!("{name}.json"), &content, taken)
+        atomic::write(folder, &format!("{name}.json"), &content, taken)?;
+        Ok(self.path_of(name))
     }
 }
 

@@ -6,15 +6,18 @@ use std::{
     fs::{self, File},
     io,
     os::{
-        fd::{AsRawFd, OwnedFd},
-        unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+        fd::{AsFd, AsRawFd, OwnedFd},
+        unix::{
+            ffi::OsStrExt,
+            fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+        },
     },
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     time::Duration,
 };
 
 use rustix::{
-    fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat},
+    fs::{AtFlags, CWD, FileType, FlockOperation, Gid, Mode, OFlags, Stat, Uid},
     io::Errno,
 };
 
@@ -76,10 +79,98 @@ impl Folder {
     /// # Errors
     /// There is none, or it cannot be looked at.
     pub fn open(path: &Path) -> io::Result<Folder> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let held = rustix::fs::open(path, flags, Mode::empty())?;
+        Folder::held(rustix::fs::open(path, FOLDER, Mode::empty())?)
+    }
+
+    /// The same, of a folder that root may have in another user's: a link which that user made may lead anywhere, so root does not
+    /// follow it.
+    ///
+    /// # Errors
+    /// There is none, it cannot be looked at, or such a link is on the way.
+    pub fn open_own(path: &Path) -> io::Result<Folder> {
+        Folder::walk(path, false)
+    }
+
+    /// The same; what is missing of the way is made, for this user alone. What root makes in a folder of another user is theirs.
+    ///
+    /// # Errors
+    /// As above, or it cannot be made.
+    pub fn made(path: &Path) -> io::Result<Folder> {
+        Folder::walk(path, true)
+    }
+
+    fn held(held: OwnedFd) -> io::Result<Folder> {
         let path = fs::read_link(format!("/proc/self/fd/{}", held.as_raw_fd()))?;
         Ok(Folder { held, path })
+    }
+
+    fn walk(path: &Path, makes: bool) -> io::Result<Folder> {
+        let is_root = rustix::process::geteuid().is_root();
+        let from = |path: &str| rustix::io::retry_on_intr(|| rustix::fs::open(path, FOLDER, Mode::empty()));
+        let mut at = from(if path.is_absolute() { "/" } else { "." })?;
+        let (mut ahead, mut links) = (names_of(path), 0);
+        while let Some(name) = ahead.pop() {
+            let (found, is_new) = match found_in(&at, &name) {
+                Err(Errno::NOENT) if makes => {
+                    let is_new = match rustix::fs::mkdirat(&at, &name, Mode::RWXU) {
+                        Err(Errno::EXIST) => false,
+                        other => other.map(|()| true)?,
+                    };
+                    (found_in(&at, &name)?, is_new)
+                }
+                other => (other?, false),
+            };
+            let about = found.metadata()?;
+            if about.is_symlink() {
+                links += 1;
+                if is_root && about.uid() != 0 {
+                    return Err(of_another_user());
+                }
+                if links > LINKS_MAX {
+                    return Err(Errno::LOOP.into());
+                }
+                let to = rustix::fs::readlinkat(&found, "", Vec::new())?;
+                let to = Path::new(OsStr::from_bytes(to.to_bytes()));
+                if to.is_absolute() {
+                    at = from("/")?;
+                }
+                ahead.extend(names_of(to));
+                continue;
+            }
+            if !about.is_dir() {
+                return Err(Errno::NOTDIR.into());
+            }
+            // The owner of the folder may have put another one in its place by now; one that is empty is worth nothing.
+            let is_empty =
+                || fs::read_dir(format!("/proc/self/fd/{}", found.as_raw_fd())).is_ok_and(|mut it| it.next().is_none());
+            if is_new && is_empty() {
+                give(&found, &at)?;
+            }
+            at = found.into();
+        }
+        Folder::held(at)
+    }
+
+    /// # Errors
+    /// There are no descriptors left.
+    pub fn again(&self) -> io::Result<Folder> {
+        Ok(Folder { held: self.held.try_clone()?, path: self.path.clone() })
+    }
+
+    /// What has a name in the folder, for being looked at; a link is not followed.
+    ///
+    /// # Errors
+    /// Nothing has it, or the folder cannot be searched.
+    pub(crate) fn found(&self, name: &OsStr) -> io::Result<(File, fs::Metadata)> {
+        let found = found_in(&self.held, name)?;
+        let about = found.metadata()?;
+        Ok((found, about))
+    }
+
+    /// A path of this very folder for this process, while it is open here (proc_pid_fd(5)). Unlike `path_of` it is right also where
+    /// /proc numbers processes otherwise.
+    pub(crate) fn for_now(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.held.as_raw_fd()).into()
     }
 
     /// Absolute and without links.
@@ -94,6 +185,64 @@ impl Folder {
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.held, name, flags, Mode::RUSR | Mode::WUSR)?.into())
+    }
+
+    /// A file that has no name yet. Nothing where the file system has no such files, or where they could not get a name (open(2),
+    /// O_TMPFILE).
+    pub fn create_unnamed(&self) -> Option<File> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.held, ".", flags, Mode::RUSR | Mode::WUSR).ok()?;
+        fs::exists("/proc/self/fd").is_ok_and(|it| it).then(|| file.into())
+    }
+
+    /// Gives a file that has none a name in the folder.
+    ///
+    /// # Errors
+    /// The name is taken, or the folder cannot be written.
+    pub fn name(&self, file: &File, name: &OsStr) -> io::Result<()> {
+        let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
+        Ok(rustix::fs::linkat(CWD, itself, &self.held, name, AtFlags::SYMLINK_FOLLOW)?)
+    }
+
+    /// A second name of a file of the folder.
+    ///
+    /// # Errors
+    /// The name is taken, or the file system has no second names.
+    pub fn link(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::linkat(&self.held, from, &self.held, to, AtFlags::empty())?)
+    }
+
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.held, from, &self.held, to)?)
+    }
+
+    /// Has its names on the disk. Some file systems cannot do that for a folder; they order it themselves.
+    pub fn sync(&self) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Ok(folder) = rustix::fs::openat(&self.held, ".", flags, Mode::empty()) {
+            let _ = rustix::fs::fsync(folder);
+        }
+    }
+
+    /// Takes a name from what has it; false where nothing has it.
+    ///
+    /// # Errors
+    /// unlink(2) fails.
+    pub fn unname(&self, name: &OsStr) -> io::Result<bool> {
+        match rustix::fs::unlinkat(&self.held, name, AtFlags::empty()) {
+            Err(Errno::NOENT) => Ok(false),
+            other => Ok(other.map(|()| true)?),
+        }
+    }
+
+    /// What root made in this folder, which is another user's, belongs to that user from then on.
+    ///
+    /// # Errors
+    /// fchown(2) fails.
+    pub fn give(&self, made: &File) -> io::Result<()> {
+        give(made, &self.held)
     }
 
     /// Opens a regular file of the folder for reading and writing; links are not followed, and what is no file is not waited for.
@@ -114,7 +263,7 @@ impl Folder {
     /// # Errors
     /// It cannot be listed.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
-        let entries = fs::read_dir(format!("/proc/self/fd/{}", self.held.as_raw_fd()))?;
+        let entries = fs::read_dir(self.for_now())?;
         let mut names = entries.map(|it| Ok(it?.file_name())).collect::<io::Result<Vec<OsString>>>()?;
         names.sort();
         Ok(names)
@@ -147,29 +296,95 @@ impl Folder {
     }
 }
 
-/// The path with all links resolved, if only root and this user can change where it leads: both own every folder on the
-/// way, and no other user may write to one, except to folders with the sticky bit.
+/// What an open folder is looked at and searched by.
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// As many links as the kernel follows (path_resolution(7)).
+pub(crate) const LINKS_MAX: usize = 40;
+
+/// What has a name in a folder, for being looked at; a link is not followed.
+fn found_in(folder: impl AsFd, name: &OsStr) -> Result<File, Errno> {
+    let open = |flags: OFlags| {
+        let flags = flags | OFlags::NOFOLLOW;
+        rustix::io::retry_on_intr(|| rustix::fs::openat(folder.as_fd(), name, flags, Mode::empty())).map(File::from)
+    };
+    // Only as a folder is it mounted where that is left to the first one who comes (open(2), O_PATH).
+    match open(FOLDER) {
+        Err(Errno::NOTDIR | Errno::LOOP) => open(OFlags::PATH | OFlags::CLOEXEC),
+        other => other,
+    }
+}
+
+/// It may lead anywhere.
+pub(crate) fn of_another_user() -> io::Error {
+    let why = "a symbolic link of another user leads there, and root does not follow it";
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
+}
+
+fn give(made: &File, folder: impl AsFd) -> io::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let (about, folder) = (made.metadata()?, rustix::fs::fstat(folder)?);
+    if about.uid() == 0 && folder.st_uid != 0 {
+        let owner = (Uid::from_raw(folder.st_uid), Gid::from_raw(folder.st_gid));
+        // What is open for being looked at alone has no fchown(2).
+        rustix::fs::chownat(made, "", Some(owner.0), Some(owner.1), AtFlags::EMPTY_PATH)?;
+    }
+    Ok(())
+}
+
+/// The path with all links resolved, if only root and this user can change where it leads: both own every folder and every link on
+/// the way, and no other user may write to a folder, except to one with the sticky bit.
 ///
 /// # Errors
-/// Which folder on the way belongs to another user, or may be written by others.
+/// What on the way belongs to another user, or may be written by others.
 pub fn trusted(path: &Path) -> Result<PathBuf, String> {
-    let described = |path: &Path, why: String| format!("{} is not trusted: {why}", path.display());
-    let real = fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-    for part in real.ancestors() {
-        let about =
-            fs::symlink_metadata(part).map_err(|error| described(&real, format!("{}: {error}", part.display())))?;
-        if about.uid() != 0 && about.uid() != user.as_raw() {
-            return Err(described(&real, format!("{} belongs to user {}", part.display(), about.uid())));
+    let no = |part: &Path, why: String| format!("{} is not trusted: {} {why}", path.display(), part.display());
+    let unknown = |part: &Path, error: io::Error| format!("{}: {}: {error}", path.display(), part.display());
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let whole = std::path::absolute(path).map_err(|error| unknown(path, error))?;
+    let mut ahead: Vec<OsString> = names_of(&whole);
+    let (mut real, mut links) = (PathBuf::from("/"), 0);
+    loop {
+        let about = fs::symlink_metadata(&real).map_err(|error| unknown(&real, error))?;
+        if about.uid() != 0 && about.uid() != user {
+            return Err(no(&real, format!("belongs to user {}", about.uid())));
         }
         let sticky = about.is_dir() && about.mode() & 0o1000 != 0;
-        // Many users have a group to themselves, and a umask that lets it write.
-        let shared = about.mode() & 0o002 != 0 || about.mode() & 0o020 != 0 && about.gid() != group.as_raw();
-        if shared && !sticky {
-            return Err(described(&real, format!("{} may be written by other users", part.display())));
+        // Many users have a group to themselves, of the same number, and a umask that lets it write.
+        let is_own_group = about.gid() == group && group == user;
+        let shared = about.mode() & 0o002 != 0 || about.mode() & 0o020 != 0 && !is_own_group;
+        if shared && !sticky && !about.is_symlink() {
+            return Err(no(&real, "may be written by other users".into()));
+        }
+        if about.is_symlink() {
+            links += 1;
+            if links > LINKS_MAX {
+                return Err(unknown(&real, Errno::LOOP.into()));
+            }
+            let to = fs::read_link(&real).map_err(|error| unknown(&real, error))?;
+            real.pop();
+            if to.is_absolute() {
+                real = PathBuf::from("/");
+            }
+            ahead.extend(names_of(&to));
+        }
+        match ahead.pop() {
+            Some(name) if name == ".." => drop(real.pop()),
+            Some(name) => real.push(name),
+            None => return Ok(real),
         }
     }
-    Ok(real)
+}
+
+/// Of the parts of a path, the last one first.
+fn names_of(path: &Path) -> Vec<OsString> {
+    let names = path.components().filter_map(|it| match it {
+        Component::Normal(name) => Some(name.to_os_string()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    });
+    names.rev().collect()
 }
 
 /// A folder that only this user may enter, created if missing; its path without links.
@@ -267,5 +482,70 @@ mod tests {
         private(&made).unwrap_err();
         symlink(&made, at("link")).unwrap();
         private(&at("link")).unwrap_err();
+    }
+
+    #[test]
+    fn a_folder_is_made_where_its_path_leads_and_root_follows_no_link_of_another_user() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        fs::create_dir_all(at("own/secret")).unwrap();
+        symlink("own", at("link")).unwrap();
+        let real = fs::canonicalize(at("own")).unwrap();
+        assert_eq!(Folder::made(&at("link/a/b")).unwrap().path(), real.join("a/b"));
+        assert_eq!(Folder::made(&at("link/a/../a/b")).unwrap().path(), real.join("a/b"), "it is there");
+        assert_eq!(Folder::open_own(&at("link/secret")).unwrap().path(), real.join("secret"));
+        assert_eq!(Folder::open_own(&at("link/none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        fs::write(at("file"), "").unwrap();
+        assert!(Folder::made(&at("file/a")).is_err());
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: only root is led elsewhere by others");
+            return;
+        }
+        fs::create_dir(at("other")).unwrap();
+        symlink(at("own/secret"), at("other/runs")).unwrap();
+        for part in ["other", "other/runs"] {
+            std::os::unix::fs::lchown(at(part), Some(65_534), Some(65_534)).unwrap();
+        }
+        for open in [Folder::made, Folder::open_own] {
+            for path in ["other/runs", "other/runs/more"] {
+                assert_eq!(open(&at(path)).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+            }
+        }
+        assert_eq!(fs::read_dir(at("own/secret")).unwrap().count(), 0);
+        // What is made in a folder of theirs is theirs, also a file that is put there after the name leads elsewhere.
+        let made = Folder::made(&at("other/a/b")).unwrap();
+        fs::rename(at("other/a/b"), at("other/a/c")).unwrap();
+        symlink(at("own/secret"), at("other/a/b")).unwrap();
+        let file = made.create(OsStr::new("file")).unwrap();
+        made.give(&file).unwrap();
+        for path in ["other/a", "other/a/c", "other/a/c/file"] {
+            assert_eq!(fs::metadata(at(path)).unwrap().uid(), 65_534, "{path}");
+        }
+        assert_eq!(fs::read_dir(at("own/secret")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_link_in_a_folder_of_another_user_is_not_trusted_wherever_it_leads() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        let real = fs::canonicalize(parent.path()).unwrap().join("own/file");
+        fs::create_dir_all(at("own")).unwrap();
+        fs::create_dir_all(at("other/below")).unwrap();
+        fs::write(&real, "").unwrap();
+        symlink("../../own/file", at("other/below/link")).unwrap();
+        symlink(at("other/below"), at("way")).unwrap();
+        symlink("circle", at("circle")).unwrap();
+        let ways = ["other/below/link", "way/link", "other/below/../below/link", "own/../other/below/link"];
+        ways.iter().for_each(|it| assert_eq!(trusted(&at(it)).as_ref(), Ok(&real), "{it}"));
+        assert!(trusted(&at("circle")).is_err() && trusted(&at("none")).is_err());
+        fs::set_permissions(at("other/below"), fs::Permissions::from_mode(0o777)).unwrap();
+        ways.iter().for_each(|it| drop(trusted(&at(it)).unwrap_err()));
+        fs::set_permissions(at("other/below"), fs::Permissions::from_mode(0o755)).unwrap();
+        if rustix::process::geteuid().is_root() && chown(at("other"), Some(65_534), None).is_ok() {
+            ways.iter().for_each(|it| drop(trusted(&at(it)).unwrap_err()));
+            chown(at("other"), Some(0), None).unwrap();
+            std::os::unix::fs::lchown(at("other/below/link"), Some(65_534), None).unwrap();
+            ways.iter().for_each(|it| drop(trusted(&at(it)).unwrap_err()));
+        }
     }
 }

@@ -50,7 +50,10 @@ impl FileSystem {
 
     /// Opening a file here may wait for a server, or for a program of a user's, that does not answer.
     pub fn may_wait(&self) -> bool {
-        const SERVED: [&str; 8] = ["nfs", "nfs4", "cifs", "smb3", "ceph", "afs", "9p", "fuse"];
+        const SERVED: [&str; 15] = [
+            "nfs", "nfs4", "cifs", "smb3", "ceph", "afs", "9p", "fuse", "lustre", "beegfs", "gpfs", "orangefs",
+            "pvfs2", "coda", "virtiofs",
+        ];
         SERVED.contains(&self.kind.as_str()) || self.kind.starts_with("fuse.")
     }
 

@@ -3,22 +3,18 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Write},
-    os::{
-        fd::AsRawFd,
-        unix::{
-            ffi::OsStrExt,
-            fs::{MetadataExt, OpenOptionsExt},
-        },
-    },
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
 
 use rustix::{
-    fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid},
+    fs::{Gid, Mode, Uid},
     process::geteuid,
 };
+
+use crate::folder::{Folder, LINKS_MAX, of_another_user};
 
 /// What happens if the name exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +46,8 @@ impl AccessRights {
 #[derive(Debug)]
 pub struct Whole {
     file: File,
-    temporary: PathBuf,
+    folder: Folder,
+    temporary: OsString,
     is_named: bool,
 }
 
@@ -59,15 +56,15 @@ impl Whole {
     ///
     /// # Errors
     /// The folder cannot be written, or has no room; nothing is left then.
-    pub fn write(folder: &Path, temporary: &str, content: &[u8], access: AccessRights) -> io::Result<Whole> {
-        let temporary = folder.join(temporary);
-        let (file, is_named) = match unnamed(folder) {
+    pub fn write(folder: &Folder, temporary: &str, content: &[u8], access: AccessRights) -> io::Result<Whole> {
+        let (temporary, held) = (OsString::from(temporary), folder.again()?);
+        let (file, is_named) = match folder.create_unnamed() {
             Some(file) => (file, false),
-            None => (OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&temporary)?, true),
+            None => (folder.create(&temporary)?, true),
         };
-        let mut whole = Whole { file, temporary, is_named };
+        let mut whole = Whole { file, folder: held, temporary, is_named };
         whole.file.write_all(content)?;
-        whole.admit(folder, access)?;
+        whole.admit(access)?;
         whole.file.sync_all()?;
         Ok(whole)
     }
@@ -81,46 +78,37 @@ impl Whole {
     ///
     /// # Errors
     /// The name is taken, or the folder cannot be written; what had the name before has it still.
-    pub fn name(mut self, target: &Path, taken: Taken) -> io::Result<File> {
+    pub fn name(mut self, name: &OsStr, taken: Taken) -> io::Result<File> {
         match taken {
             Taken::Replace => {
                 if !self.is_named {
-                    self.link(&self.temporary)?;
+                    self.folder.name(&self.file, &self.temporary)?;
                     self.is_named = true;
                 }
-                fs::rename(&self.temporary, target)?;
+                self.folder.rename(&self.temporary, name)?;
                 self.is_named = false;
             }
-            Taken::Refuse if !self.is_named => self.link(target)?,
+            Taken::Refuse if !self.is_named => self.folder.name(&self.file, name)?,
             // link(2) is the portable way to create a name only if it does not exist.
-            Taken::Refuse => match fs::hard_link(&self.temporary, target) {
+            Taken::Refuse => match self.folder.link(&self.temporary, name) {
                 Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
                     // No hard links here (FAT, some network file systems): the moment between look and rename remains.
-                    if fs::exists(target)? {
+                    if self.folder.look(name)?.is_some() {
                         return Err(io::ErrorKind::AlreadyExists.into());
                     }
-                    fs::rename(&self.temporary, target)?;
+                    self.folder.rename(&self.temporary, name)?;
                     self.is_named = false;
                 }
                 other => other?,
             },
         }
-        // Some file systems cannot sync a folder; they order it themselves.
-        if let Ok(folder) = File::open(folder_of(target)) {
-            let _ = folder.sync_all();
-        }
+        self.folder.sync();
         self.file.try_clone()
     }
 
-    /// open(2): a file of O_TMPFILE gets its name through /proc.
-    fn link(&self, name: &Path) -> io::Result<()> {
-        let itself = own_path_of(&self.file);
-        Ok(rustix::fs::linkat(CWD, itself, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
-    }
-
-    fn admit(&self, folder: &Path, access: AccessRights) -> io::Result<()> {
+    fn admit(&self, access: AccessRights) -> io::Result<()> {
         match access {
-            AccessRights::Private => give(&self.file, folder),
+            AccessRights::Private => self.folder.give(&self.file),
             AccessRights::Usual => Ok(rustix::fs::fchmod(&self.file, Mode::from_raw_mode(0o666 & !umask()))?),
             AccessRights::As { mode, owner } => {
                 // Only root may, and for another user the file is then their own, as a new one would be.
@@ -134,7 +122,7 @@ impl Whole {
 impl Drop for Whole {
     fn drop(&mut self) {
         if self.is_named {
-            let _ = fs::remove_file(&self.temporary);
+            let _ = self.folder.unname(&self.temporary);
         }
     }
 }
@@ -148,13 +136,10 @@ pub fn folder_of(path: &Path) -> &Path {
 /// one by the next look, where another user may write into a folder of it.
 #[derive(Debug)]
 pub struct Place {
-    folder: File,
+    folder: Folder,
     name: OsString,
     about: fs::Metadata,
 }
-
-/// As many links as the kernel follows (path_resolution(7)).
-const LINKS_MAX: usize = 40;
 
 impl Place {
     /// What a path leads to in the end.
@@ -168,23 +153,16 @@ impl Place {
         let mut folders = Vec::new();
         for _ in 0..LINKS_MAX {
             let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_os_string();
-            let folder: File =
-                rustix::fs::open(folder_of(&path), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?
-                    .into();
-            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let found: File = rustix::fs::openat(&folder, &name, flags, Mode::empty())?.into();
-            let about = found.metadata()?;
+            let folder = Folder::open(folder_of(&path))?;
+            let (found, about) = folder.found(&name)?;
             if !about.is_symlink() {
                 return Ok(Place { folder, name, about });
             }
             if geteuid().is_root() && about.uid() != 0 {
-                return Err(io::Error::new(
-                    io::ErrorKind::PermissionDenied,
-                    "a symbolic link of another user leads there, and root does not follow it",
-                ));
+                return Err(of_another_user());
             }
             let to = rustix::fs::readlinkat(&found, "", Vec::new())?;
-            path = own_path_of(&folder).join(OsStr::from_bytes(to.to_bytes()));
+            path = folder.for_now().join(OsStr::from_bytes(to.to_bytes()));
             folders.push(folder);
         }
         Err(io::Error::from_raw_os_error(rustix::io::Errno::LOOP.raw_os_error()))
@@ -194,27 +172,18 @@ impl Place {
         &self.about
     }
 
-    /// The folder, for as long as this lives, whatever its name is by then.
-    pub fn folder(&self) -> PathBuf {
-        own_path_of(&self.folder)
+    pub fn folder(&self) -> &Folder {
+        &self.folder
     }
 
+    pub fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// For as long as this lives, whatever the name of its folder is by then.
     pub fn path(&self) -> PathBuf {
-        self.folder().join(&self.name)
+        self.folder.for_now().join(&self.name)
     }
-}
-
-/// Of what is open here (proc_pid_fd(5)). Unlike `folder::path_of` it is for this process alone, and is right also where /proc
-/// numbers processes otherwise.
-fn own_path_of(open: &File) -> PathBuf {
-    format!("/proc/self/fd/{}", open.as_raw_fd()).into()
-}
-
-/// Nothing where the file system has no files without a name, or where they could not get one.
-fn unnamed(folder: &Path) -> Option<File> {
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    let file = rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR).ok()?;
-    fs::exists("/proc/self/fd").is_ok_and(|it| it).then(|| file.into())
 }
 
 /// Reading it sets it, for all threads of this process; so it comes from /proc (Linux 4.7).
@@ -224,44 +193,6 @@ fn umask() -> u32 {
     line.and_then(|it| u32::from_str_radix(it.trim(), 8).ok()).unwrap_or(0o022)
 }
 
-/// A folder for files that are private, made where it is missing, for this user alone.
-///
-/// # Errors
-/// It cannot be made.
-pub fn make_folder(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    let missing: Vec<&Path> = path.ancestors().take_while(|it| !it.as_os_str().is_empty() && !it.exists()).collect();
-    for folder in missing.into_iter().rev() {
-        match fs::DirBuilder::new().mode(0o700).create(folder) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => continue,
-            other => other?,
-        }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let made: File = rustix::fs::open(folder, flags, Mode::empty())?.into();
-        // Its parent's owner may have put another one in its place by now; one that is empty is worth nothing.
-        if fs::read_dir(own_path_of(&made)).is_ok_and(|mut it| it.next().is_none()) {
-            give(&made, folder_of(folder))?;
-        }
-    }
-    // Also says why a file that is in the way is no folder.
-    fs::read_dir(path).map(drop)
-}
-
-/// What root made in a folder of another user belongs to that user from then on.
-///
-/// # Errors
-/// The folder cannot be looked at, or fchown(2) fails.
-pub fn give(made: &File, folder: &Path) -> io::Result<()> {
-    if !geteuid().is_root() {
-        return Ok(());
-    }
-    let (about, folder) = (made.metadata()?, fs::metadata(folder)?);
-    if about.uid() == 0 && folder.uid() != 0 {
-        rustix::fs::fchown(made, Some(Uid::from_raw(folder.uid())), Some(Gid::from_raw(folder.gid())))?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, chown};
@@ -269,7 +200,8 @@ mod tests {
     use super::*;
 
     fn write(folder: &Path, name: &str, content: &str, access: AccessRights, taken: Taken) -> io::Result<File> {
-        Whole::write(folder, ".temporary", content.as_bytes(), access)?.name(&folder.join(name), taken)
+        let folder = Folder::open(folder)?;
+        Whole::write(&folder, ".temporary", content.as_bytes(), access)?.name(OsStr::new(name), taken)
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -283,9 +215,10 @@ mod tests {
     fn a_file_has_its_name_when_it_is_whole_and_a_name_that_is_taken_stays_what_it_was() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
-        let whole = Whole::write(path, ".temporary", b"one", AccessRights::Private).unwrap();
+        let held = Folder::open(path).unwrap();
+        let whole = Whole::write(&held, ".temporary", b"one", AccessRights::Private).unwrap();
         assert!(!path.join("file").exists());
-        whole.name(&path.join("file"), Taken::Refuse).unwrap();
+        whole.name(OsStr::new("file"), Taken::Refuse).unwrap();
         let taken = write(path, "file", "two", AccessRights::Private, Taken::Refuse).unwrap_err();
         assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "one");
@@ -294,7 +227,7 @@ mod tests {
         write(path, "file", "two", AccessRights::Private, Taken::Replace).unwrap();
         assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "two");
         assert_eq!(fs::read_to_string(path.join("other")).unwrap(), "one");
-        drop(Whole::write(path, ".temporary", b"never named", AccessRights::Private).unwrap());
+        drop(Whole::write(&held, ".temporary", b"never named", AccessRights::Private).unwrap());
         assert_eq!(names(path), ["file", "other"]);
     }
 
@@ -309,7 +242,7 @@ mod tests {
         let before = AccessRights::of(&fs::metadata(folder.path().join("usual")).unwrap());
         write(folder.path(), "usual", "more", before, Taken::Replace).unwrap();
         assert_eq!(mode("usual"), 0o640);
-        make_folder(&folder.path().join("a/b")).unwrap();
+        Folder::made(&folder.path().join("a/b")).unwrap();
         assert_eq!((mode("a"), mode("a/b")), (0o700, 0o700));
     }
 
@@ -326,7 +259,7 @@ mod tests {
             let text = fs::read_to_string(place.path()).unwrap();
             assert_eq!((place.about().len(), text.as_str()), (4, "text"), "{path}");
             // The folder is the one that it was, under whatever name.
-            assert_eq!(fs::canonicalize(place.folder()).unwrap(), fs::canonicalize(at("below")).unwrap());
+            assert_eq!(place.folder().path(), fs::canonicalize(at("below")).unwrap());
         }
         std::os::unix::fs::symlink("circle", at("circle")).unwrap();
         assert!(Place::of(&at("circle")).is_err() && Place::of(&at("none")).is_err());
@@ -345,7 +278,7 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         chown(folder.path(), Some(65_534), Some(65_534)).unwrap();
-        make_folder(&folder.path().join("a/b")).unwrap();
+        Folder::made(&folder.path().join("a/b")).unwrap();
         write(&folder.path().join("a/b"), "file", "", AccessRights::Private, Taken::Refuse).unwrap();
         for name in ["a", "a/b", "a/b/file"] {
             let about = fs::metadata(folder.path().join(name)).unwrap();

@@ -327,6 +327,19 @@ fn where_nothing_can_be_written_the_index_lives_in_memory_and_says_so() {
 }
 
 #[test]
+fn root_keeps_the_index_of_another_users_records_in_memory() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    if !rustix::process::geteuid().is_root() || std::os::unix::fs::chown(folder.path(), Some(65_534), None).is_err() {
+        println!("skipped: only root is led elsewhere by others");
+        return;
+    }
+    let index = refreshed(&store);
+    assert_eq!(ids(&index, &Wanted::default()).len(), 2);
+    assert!(index.only_in_memory.is_some() && !folder.path().join("faultline-index.sqlite").exists());
+}
+
+#[test]
 fn several_processes_may_bring_it_up_to_date_at_once() {
     let folder = TempDir::new().unwrap();
     let store = store(&folder);

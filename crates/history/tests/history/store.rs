@@ -444,10 +444,17 @@ fn half_written_files_of_killed_processes_are_ignored_and_can_be_removed() {
     // None of ours, and in the way of nothing.
     std::os::unix::fs::symlink("/etc/passwd", of(&here, u32::MAX, "2")).unwrap();
     fs::create_dir(of(&here, u32::MAX, "3")).unwrap();
-    let mut abandoned = vec![gone.clone(), long_ago.clone()];
-    abandoned.sort();
+    // In every folder that the store writes to.
+    fs::create_dir(store.imported_folder()).unwrap();
+    let name = gone.file_name().unwrap();
+    let beside = [store.imported_folder().join(name), store.folder().with_file_name(name)];
+    beside.iter().for_each(|it| fs::write(it, "{").unwrap());
+    let mut of_runs = [gone.clone(), long_ago.clone()];
+    of_runs.sort();
+    let abandoned = [&of_runs[..], &beside].concat();
     assert_eq!(store.abandoned().unwrap(), abandoned);
-    assert_eq!(store.remove_abandoned().unwrap(), 2);
+    assert_eq!(store.remove_abandoned().unwrap(), abandoned);
+    assert!(beside.iter().all(|it| !it.exists()));
     let are_there = [&gone, &long_ago, &alive, &elsewhere, &other].map(|it| it.exists());
     assert_eq!(are_there, [false, false, true, true, true]);
 }

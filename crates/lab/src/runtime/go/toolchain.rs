@@ -82,9 +82,12 @@ fn preferred() -> Result<Option<Toolchain>, String> {
 /// A Go that other users can change is not started just because it is the newest; it has to be named.
 fn is_trusted(go: &Toolchain) -> bool {
     let tools = fs::read_dir(go.home.join("pkg/tool")).into_iter().flatten().flatten();
-    let compilers: Vec<String> =
-        tools.filter_map(|it| Some(format!("pkg/tool/{}/compile", it.file_name().to_str()?))).collect();
-    let names = ["VERSION", "bin/go", "src"].into_iter().chain(compilers.iter().map(String::as_str));
+    let of_platform = |it: fs::DirEntry| {
+        let platform = it.file_name().into_string().ok()?;
+        Some(["compile", "asm", "link"].map(|tool| format!("pkg/tool/{platform}/{tool}")))
+    };
+    let tools: Vec<String> = tools.filter_map(of_platform).flatten().collect();
+    let names = ["VERSION", "bin/go", "src"].into_iter().chain(tools.iter().map(String::as_str));
     installed::is_trusted(&go.home, &names.collect::<Vec<_>>())
 }
 

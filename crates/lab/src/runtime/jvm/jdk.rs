@@ -114,7 +114,7 @@ fn preferred() -> Result<Option<Jdk>, String> {
 
 /// A JDK that other users can change is not started just because it is the newest; it has to be named.
 fn is_trusted(jdk: &Jdk) -> bool {
-    installed::is_trusted(&jdk.home, &["release", "bin/java", "bin/javac"])
+    installed::is_trusted(&jdk.home, &["release", "lib", "bin/java", "bin/javac", "bin/jar"])
 }
 
 /// Every Java on this machine that only root and this user can change, newest first.
@@ -196,9 +196,10 @@ mod tests {
     fn a_jdk_that_others_may_exchange_is_not_found() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
-        let jdk = java(folder.path(), "99", &["java", "javac"]);
+        let jdk = java(folder.path(), "99", &["java", "javac", "jar"]);
+        fs::create_dir_all(folder.path().join("lib")).unwrap();
         assert!(is_trusted(&jdk));
-        for part in ["bin/javac", "bin"] {
+        for part in ["bin/javac", "bin/jar", "bin", "lib"] {
             let path = folder.path().join(part);
             let before = fs::metadata(&path).unwrap().permissions();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();

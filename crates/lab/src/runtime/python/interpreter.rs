@@ -183,8 +183,25 @@ fn program_of(named: &Path) -> PathBuf {
 /// A Python that other users can change is not started just because it is there; it has to be named. Neither is one asked that
 /// would be another one.
 fn look(program: &Path) -> Option<Interpreter> {
-    sys::folder::trusted(program).ok()?;
-    ask(program).ok().filter(is_trusted)
+    let is_trusted_before = executed(program).iter().all(|it| sys::folder::trusted(it).is_ok());
+    is_trusted_before.then(|| ask(program).ok()).flatten().filter(is_trusted)
+}
+
+/// The program, and what it executes when it starts, also when it is asked (the module `site`): its own modules, and what was installed
+/// beside them or into its environment.
+fn executed(program: &Path) -> Vec<PathBuf> {
+    let installed = |library: PathBuf| [library.join("site-packages"), library.join("dist-packages"), library];
+    let mut all = vec![program.to_path_buf()];
+    if let Some(environment) = environment_of(program) {
+        all.push(environment.join(OF_ENVIRONMENTS));
+        all.extend(LIBRARIES.iter().flat_map(|it| entries(&environment.join(it))).flat_map(installed));
+    }
+    let real = fs::canonicalize(program).unwrap_or_default();
+    if let (Some(prefix), Some(version)) = (real.parent().and_then(Path::parent), real.file_name()) {
+        all.extend(LIBRARIES.iter().flat_map(|it| installed(prefix.join(it).join(version))));
+    }
+    all.retain(|it| fs::symlink_metadata(it).is_ok());
+    all
 }
 
 fn is_trusted(python: &Interpreter) -> bool {
@@ -229,7 +246,7 @@ fn programs() -> Vec<PathBuf> {
     named.retain(|it| match fs::canonicalize(it) {
         // What an environment has is a link to the program that it was made of, and is another Python all the same.
         Ok(file) => {
-            let file = if is_of_environment(it) { it.clone() } else { file };
+            let file = if environment_of(it).is_some() { it.clone() } else { file };
             let is_new = !files.contains(&file);
             files.push(file);
             is_new
@@ -239,8 +256,13 @@ fn programs() -> Vec<PathBuf> {
     named
 }
 
-fn is_of_environment(program: &Path) -> bool {
-    program.parent().and_then(Path::parent).is_some_and(|it| it.join("pyvenv.cfg").is_file())
+/// Folders of an installation or an environment.
+const LIBRARIES: [&str; 2] = ["lib", "lib64"];
+/// What the folder of an environment has.
+const OF_ENVIRONMENTS: &str = "pyvenv.cfg";
+
+fn environment_of(program: &Path) -> Option<&Path> {
+    program.parent().and_then(Path::parent).filter(|it| it.join(OF_ENVIRONMENTS).is_file())
 }
 
 /// Programs of one version in a folder, the newest first: `python3.13`, and not `python3.13-config`. Scripts of that name are of
@@ -389,6 +411,19 @@ mod tests {
             assert_eq!(look(&program), None);
             assert_eq!(asked.exists(), mode == 0o755, "{mode:o}");
         }
+        // Nor is one asked that executes what they may exchange when it starts.
+        fs::remove_file(&asked).unwrap();
+        let (bin, packages) = (folder.path().join("app/bin"), folder.path().join("app/lib/python3.13/site-packages"));
+        [&bin, &packages].iter().for_each(|it| fs::create_dir_all(it).unwrap());
+        fs::write(folder.path().join("app/pyvenv.cfg"), "").unwrap();
+        symlink(&program, bin.join("python3")).unwrap();
+        for part in [packages.clone(), folder.path().join("app/pyvenv.cfg"), bin.clone(), folder.path().join("app")] {
+            let before = fs::metadata(&part).unwrap().permissions();
+            fs::set_permissions(&part, fs::Permissions::from_mode(0o777)).unwrap();
+            assert_eq!((look(&bin.join("python3")), asked.exists()), (None, false), "{}", part.display());
+            fs::set_permissions(&part, before).unwrap();
+        }
+        assert_eq!((look(&bin.join("python3")), asked.exists()), (None, true));
         // Nor is one used whose modules they may exchange.
         let own = Interpreter { program, libraries: folder.path().into(), ..python(313, "3.13.0") };
         assert!(is_trusted(&own));
@@ -414,9 +449,9 @@ mod tests {
         fs::create_dir_all(at("bin")).unwrap();
         fs::write(at("python3.13"), "").unwrap();
         symlink(at("python3.13"), at("bin/python3")).unwrap();
-        assert!(!is_of_environment(&at("bin/python3")));
+        assert!(environment_of(&at("bin/python3")).is_none());
         fs::write(at("pyvenv.cfg"), "").unwrap();
-        assert!(is_of_environment(&at("bin/python3")));
+        assert!(environment_of(&at("bin/python3")).is_some());
         assert_eq!(program_of(folder.path()), at("bin/python3"));
     }
 }
