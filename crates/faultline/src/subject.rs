@@ -1,7 +1,7 @@
 //! What is measured: the user's file, or one of our own in the user's directory. And what a run leaves in the meantime.
 
 use std::{
-    io::ErrorKind::NotFound,
+    io::{self, ErrorKind::NotFound},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, Result};
 use lab::{Named, Target, fixture};
 use schema::{Experiment, Fill, State, experiment::Compare, leftover::LeftoverKind};
-use sys::folder::{Folder, Identity};
+use sys::folder::Folder;
 
 use crate::{
     exit::{Stopped, UsageError},
@@ -32,15 +32,19 @@ struct Made {
     entry: Option<history::Entry>,
 }
 
+impl Made {
+    fn remove(&mut self) -> io::Result<()> {
+        self.fixture.as_mut().map_or(Ok(()), fixture::Fixture::remove)?;
+        // An entry too many does no harm: cleaning finds nothing where it points.
+        drop(self.entry.take().map(history::Entry::done));
+        Ok(())
+    }
+}
+
 impl Drop for Made {
     fn drop(&mut self) {
-        let removed = self.fixture.take().map_or(Ok(()), |mut it| it.remove());
-        match removed {
-            // An entry too many does no harm: cleaning finds nothing where it points.
-            Ok(()) => drop(self.entry.take().map(history::Entry::done)),
-            Err(error) => {
-                output::warn(&format!("the test file could not be removed: {error}; `faultline clean` tries again"))
-            }
+        if let Err(error) = self.remove() {
+            output::warn(&format!("the test file could not be removed: {error}; `faultline clean` tries again"));
         }
     }
 }
@@ -67,18 +71,24 @@ impl Subject {
         let entry =
             history::CleanupJournal::open(None).and_then(|journal| journal.enter(LeftoverKind::File, &whole))?;
         let mut made = Made { fixture: None, entry: Some(entry) };
+        let fixture = made.fixture.insert(fixture::Fixture::create(folder, name, bytes)?);
         // Without the identity `faultline clean` still checks the file's name.
-        let note = |identity: Identity| drop(made.entry.as_mut().map(|entry| entry.created(identity)));
-        let fixture = fixture::Fixture::make(folder, name, bytes, seed, interrupted, note, |written| {
-            let what = format!("writing a test file of {} in {}", schema::Bytes(bytes), path.display());
-            line.show(&what, written as f64 / bytes as f64);
-        });
-        let fixture = match fixture {
-            Err(_) if interrupted.load(Ordering::Relaxed) => {
-                return Err(Stopped("interrupted while the test file was written; it was removed").into());
-            }
-            fixture => made.fixture.insert(fixture?),
-        };
+        let _ = made.entry.as_mut().map(|entry| entry.created(fixture.identity()));
+        let what = format!("writing a test file of {} in {}", schema::Bytes(bytes), path.display());
+        let show = |written| line.show(&what, written as f64 / bytes as f64);
+        if let Err(why) = fixture.fill(bytes, seed, interrupted, show) {
+            // Where it stays, dropping it says so.
+            let removed = if made.remove().is_ok() { "; it was removed again" } else { "" };
+            return Err(match interrupted.load(Ordering::Relaxed) {
+                true if removed.is_empty() => Stopped("interrupted while the test file was written").into(),
+                true => Stopped("interrupted while the test file was written; it was removed").into(),
+                false => anyhow::Error::from(why).context(format!(
+                    "cannot write a test file of {} in {}{removed}",
+                    schema::Bytes(bytes),
+                    path.display()
+                )),
+            });
+        }
         Ok(Subject { target: Target::of_made(fixture, keep_cache)?, _made: Some(made) })
     }
 }
@@ -115,6 +125,27 @@ fn gather(files: &[PathBuf], folders: &[PathBuf], keep_cache: bool, interrupted:
         }
         named => named,
     }
+}
+
+/// A test file that is made for a run has no state in which it was found.
+///
+/// # Errors
+/// The experiment asks for nothing but files as they were found in the page cache.
+pub fn can_be_made(experiment: &Experiment) -> Result<(), UsageError> {
+    match experiment.comparisons.is_empty() || !experiment.comparisons.iter().all(is_as_found) {
+        true => Ok(()),
+        false => Err(UsageError(
+            "fill found is of a file as it was found in the page cache, and a test file that is made for the run was not found \
+             there; name a file of yours, or leave found out of --fill"
+                .into(),
+        )),
+    }
+}
+
+/// It begins with pages that were in the page cache when they were found, and with no others.
+fn is_as_found(it: &Compare) -> bool {
+    let is_found = !it.fill.is_empty() && it.fill.iter().all(|fill| *fill == Fill::Found);
+    is_found && it.state.iter().all(|state| state.is_filled())
 }
 
 /// A file of the user's is never written, whatever an experiment says: the lab leaves out what writes. Where nothing else is

@@ -11,7 +11,7 @@ use lab::fixture;
 use rustix::fs::{Access, access};
 use schema::{Bytes, Experiment, Fill, State, experiment::Compare};
 
-use crate::output;
+use crate::{output, subject};
 
 /// What was asked for, but for the target.
 pub struct Asked<'a> {
@@ -54,7 +54,7 @@ pub fn show(asked: &Asked, folder: &Path) {
         let evicts = evicts("it");
         line(asked, &[name], &format!("reads the largest file here, {}, {evicts}{copies}; {takes}", Bytes(*bytes)));
     }
-    let may_write = access(folder, Access::WRITE_OK).is_ok();
+    let may_write = access(folder, Access::WRITE_OK).is_ok() && subject::can_be_made(asked.experiment).is_ok();
     match asked.size.map_or_else(|| fixture::default_bytes(folder), Ok) {
         Ok(bytes) if may_write && (bytes >= least || fixture::fits(folder, least).is_ok()) => {
             let size = Bytes(bytes.max(least));

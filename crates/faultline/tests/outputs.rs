@@ -91,6 +91,38 @@ fn the_measured_file_is_never_overwritten_not_even_when_forced() {
 }
 
 #[test]
+fn nothing_in_a_folder_that_is_measured_is_overwritten_and_that_is_said_before_anything_is_measured() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("folder");
+    let files = ["a", "b"].map(|it| sandbox.file(&format!("folder/{it}"), 4096));
+    let reads = files
+        .iter()
+        .map(|it| format!("7 openat(AT_FDCWD</>, \"q\", O_RDONLY) = 3<{it}>\n7 read(3<{it}>, \"\"..., 99) = 99\n"));
+    let (log, trace) = (sandbox.write("log", reads.collect::<String>()), sandbox.at("q.trace"));
+    sandbox.run(&["trace", "import", &log, "-o", &trace]).expect(0);
+    let other = format!("--json={}", sandbox.write("folder/other", "mine"));
+    sandbox.run(&["run", &folder, "--trace", &trace, &other, "--force"]).refused(2, &["never changed"]);
+    assert_eq!((fs::read_to_string(sandbox.at("folder/other")).unwrap().as_str(), sandbox.saved()), ("mine", None));
+}
+
+#[test]
+fn what_no_test_file_can_answer_is_refused_before_one_is_made() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("folder");
+    sandbox.run(&["run", &folder, "--fill=found", "--state=cached"]).refused(2, &["name a file of yours"]);
+    let study = ["reproduce", "dillon-2001", "--dir", &folder, "--state=cached", "--fill=found"];
+    sandbox.run(&study).refused(2, &["name a file of yours"]);
+    let log = sandbox.write(
+        "log",
+        "7 openat(AT_FDCWD</>, \"q\", O_RDONLY) = 3</x>\n7 pread64(3</x>, \"\"..., 9, 9000000000000) = 9\n",
+    );
+    let trace = sandbox.at("q.trace");
+    sandbox.run(&["trace", "import", &log, "-o", &trace]).expect(0);
+    sandbox.run(&["run", &folder, "--trace", &trace]).refused(2, &["--size"]);
+    assert_eq!((fs::read_dir(&folder).unwrap().count(), sandbox.saved()), (0, None));
+}
+
+#[test]
 fn another_name_of_the_measured_file_is_never_overwritten_either() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);

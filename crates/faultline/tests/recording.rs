@@ -543,4 +543,12 @@ fn a_trace_never_goes_over_a_file_that_the_command_reads() {
         unnamed.refused(2, &["it is never changed"]);
     }
     assert_eq!(fs::read(&file).unwrap(), before);
+    // Nor over one that is in no trace because another one was asked for.
+    let other = sandbox.file("b", BYTES);
+    let of_other =
+        sandbox.run(&["trace", "record", "-o", &file, "--force", "--file", &other, "--", "cat", &other, &file]);
+    if !of_other.stderr.contains("it cannot be watched") {
+        of_other.refused(2, &["it is never changed"]);
+    }
+    assert_eq!(fs::read(&file).unwrap(), before);
 }

@@ -38,7 +38,7 @@ pub fn run(args: &AbArgs) -> Result<Exit> {
     let line = Line::new(args.output.quiet);
     let keep_cache = subject::keeps_cache(&experiment);
     let subject = Subject::of_named(&args.file, &args.dir, keep_cache, &interrupted)?;
-    args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
+    args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.may_hold(path)))?;
     let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, measure::BUDGET);
     let how = RunSettings {
         budget_binds,

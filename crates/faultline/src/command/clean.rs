@@ -1,5 +1,7 @@
 //! `faultline clean`: removes what a killed run left behind, and compiled workers of other versions; nothing else.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use history::{Owner, Removal};
 use lab::runtime;
@@ -12,17 +14,15 @@ pub fn run(args: &CleanArgs) -> Result<Exit> {
     let say = |text: String| output::print(&format!("{text}\n"));
     let stale = journal.stale()?;
     let store = history::Store::open(None)?;
-    let half_written = [
-        (if args.dry_run { store.abandoned()?.len() } else { store.remove_abandoned()? }, "record", store.folder()),
-        (if args.dry_run { journal.abandoned()?.len() } else { journal.remove_abandoned()? }, "note", journal.folder()),
-    ];
-    let mut abandoned = 0;
-    for (count, what, folder) in half_written.into_iter().filter(|it| it.0 > 0) {
+    let half_written: Vec<PathBuf> = match args.dry_run {
+        true => store.abandoned()?.into_iter().chain(journal.abandoned()?).collect(),
+        false => store.remove_abandoned()?.into_iter().chain(journal.remove_abandoned()?).collect(),
+    };
+    for path in &half_written {
         let verb = if args.dry_run { "would remove" } else { "removed" };
-        let plural = if count == 1 { "" } else { "s" };
-        say(format!("{verb} {count} half-written {what}{plural} in {}", folder.display()))?;
-        abandoned += count;
+        say(format!("{verb} {}, which is half-written", report::visible(&path.display().to_string())))?;
     }
+    let abandoned = half_written.len();
     let mut unknown = 0;
     for found in journal.entries()? {
         // Of another host or container, or damaged: the user must decide.

@@ -54,6 +54,7 @@ fn check(args: &ReproduceArgs, studies: &[Experiment]) -> Result<()> {
             UsageError(format!("{} is no folder; --dir says where test files are made", args.dir.display())).into()
         );
     }
+    studies.iter().try_for_each(subject::can_be_made)?;
     if let Some((export, _)) = args.output.documents.0.first().filter(|_| studies.len() != 1) {
         let (option, count) = (export.name, studies.len());
         return Err(

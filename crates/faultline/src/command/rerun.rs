@@ -84,6 +84,9 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     } else {
         let (target, size) = target(&before, args)?;
         subject::spare(&experiment, &target)?;
+        if target.is_dir() {
+            subject::can_be_made(&experiment)?;
+        }
         args.output.spare(&target)?;
         Subject::open(&target, size, before.seed, keep_cache, &interrupted, &line)?
     };
@@ -92,7 +95,7 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
         let table: Vec<TracedFile> = traces.iter().flat_map(|it| it.header.files.clone()).collect();
         named.take_found(&table);
     }
-    args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
+    args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.may_hold(path)))?;
     // The trace was made before this run, which may be of another machine: a command that cannot be watched is not known to do it.
     let given = before.advised.as_deref().map(|it| Advised { given: true, ..it.clone() });
     // A group is of the folder that its trace is of.

@@ -3,6 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use anyhow::Result;
+use lab::fixture;
 use schema::record::missing_arms;
 
 use crate::{
@@ -38,6 +39,10 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
         return Ok(Exit::Usage);
     };
     subject::spare(&experiment, target)?;
+    if target.is_dir() && files.is_empty() {
+        subject::can_be_made(&experiment)?;
+        replay::fits(&experiment, "the test file", size.map_or_else(|| fixture::default_bytes(target), Ok)?)?;
+    }
     if size.is_some() && target.is_file() {
         return Err(subject::not_made(target).into());
     }
@@ -69,6 +74,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
         [only] => Subject::open(only, None, args.seed, keep_cache, &interrupted, &line)?,
         several => Subject::of_folder(several, target, keep_cache, &interrupted)?,
     };
+    args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.may_hold(path)))?;
     let how = RunSettings {
         budget_binds,
         rounds: args.rounds,

@@ -42,10 +42,12 @@ fn record(args: &TraceRecordArgs) -> Result<()> {
         NotRecorded::Interrupted => Stopped("interrupted; nothing is written").into(),
         why => anyhow::Error::from(why),
     })?;
-    spare(&args.output, recorded.trace.header.files.iter().filter_map(|it| it.identity))?;
+    let (table, seen) = (&recorded.trace.header.files, &recorded.observation.files);
+    let seen = seen.iter().filter_map(|it| output::identity(Path::new(&it.path)));
+    spare(&args.output, table.iter().filter_map(|it| it.identity).chain(seen))?;
     let trace = if args.redact { recorded.trace.redacted()? } else { recorded.trace };
     output::write_bytes(&args.output, &trace.bytes()?, args.force)?;
-    show(&args.output)
+    show_written(&args.output)
 }
 
 /// Whether what is written does not go over a file that the program, or this command, reads.
@@ -72,7 +74,12 @@ fn import(args: &TraceImportArgs) -> Result<()> {
         imported.header = imported.header.redacted();
     }
     output::write_bytes(&args.output, &imported.bytes()?, args.force)?;
-    show(&args.output)
+    show_written(&args.output)
+}
+
+/// What was written; nothing where that went into a pipe.
+fn show_written(path: &Path) -> Result<()> {
+    if path.is_file() { show(path) } else { Ok(()) }
 }
 
 fn show(path: &Path) -> Result<()> {

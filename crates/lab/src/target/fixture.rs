@@ -73,31 +73,20 @@ impl Fixture {
         format!(".faultline-{}-{:08x}.data", std::process::id(), fastrand::u32(..)).into()
     }
 
-    /// Writes `bytes` random bytes to a new file and syncs them. Space is reserved first, so that a disk that is too
-    /// small is found out before anything is written. `created` is called once the file is there, empty.
+    /// A new file, empty. A disk that is too small for `bytes` is found out before.
     ///
     /// # Errors
-    /// No space (with both numbers), no permission, an interruption; nothing is left behind then.
-    pub fn make(
-        folder: Folder,
-        name: OsString,
-        bytes: u64,
-        seed: u64,
-        interrupted: &AtomicBool,
-        created: impl FnOnce(Identity),
-        mut progress: impl FnMut(u64),
-    ) -> Result<Fixture> {
-        let shown = folder.path().display().to_string();
+    /// No space (with both numbers), or no permission; nothing is left behind then.
+    pub fn create(folder: Folder, name: OsString, bytes: u64) -> Result<Fixture> {
         fits(folder.path(), bytes)?;
-        let no = || format!("cannot make a test file in {shown}");
+        let no = || format!("cannot make a test file in {}", folder.path().display());
         let file = folder.create(&name).with_context(no)?;
         let identity = sys::folder::identity(&file).with_context(no)?;
-        created(identity);
-        let fixture = Fixture { folder, name, file, identity, removed: false };
-        fixture.write(&fixture.file, bytes, seed, interrupted, &mut progress).with_context(|| {
-            format!("cannot write a test file of {} in {shown}; it was removed again", Bytes(bytes))
-        })?;
-        Ok(fixture)
+        Ok(Fixture { folder, name, file, identity, removed: false })
+    }
+
+    pub fn identity(&self) -> Identity {
+        self.identity
     }
 
     /// Where it was made.
@@ -122,14 +111,19 @@ impl Fixture {
         Ok(())
     }
 
-    fn write(
+    /// Writes `bytes` random bytes and syncs them. Space is reserved first, so that a disk that is too small is found out before
+    /// anything is written.
+    ///
+    /// # Errors
+    /// No space, or an interruption.
+    pub fn fill(
         &self,
-        file: &File,
         bytes: u64,
         seed: u64,
         interrupted: &AtomicBool,
-        progress: &mut dyn FnMut(u64),
+        mut progress: impl FnMut(u64),
     ) -> io::Result<()> {
+        let file = &self.file;
         match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
             // Not every file system can reserve space; writing finds out then.
             Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
@@ -185,8 +179,9 @@ mod tests {
     use super::*;
 
     fn make(folder: &Path, bytes: u64, interrupted: bool) -> Result<Fixture> {
-        let folder = Folder::open(folder).unwrap();
-        Fixture::make(folder, Fixture::new_name(), bytes, 7, &AtomicBool::new(interrupted), |_| {}, |_| {})
+        let fixture = Fixture::create(Folder::open(folder)?, Fixture::new_name(), bytes)?;
+        fixture.fill(bytes, 7, &AtomicBool::new(interrupted), |_| {})?;
+        Ok(fixture)
     }
 
     #[test]

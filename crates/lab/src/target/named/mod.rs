@@ -220,6 +220,17 @@ impl Named {
         self.files.iter().any(|it| it.stamp.is_same_file(&stamp))
     }
 
+    /// Whether a file is one of them, or lies in a folder that was named: a record has the names of some of them alone, and any may be
+    /// one of the others.
+    pub fn may_hold(&self, path: &Path) -> bool {
+        let place = fs::canonicalize(path).ok();
+        let is_in = |folder: &str| {
+            let folder = fs::canonicalize(folder).ok();
+            place.as_ref().zip(folder).is_some_and(|(place, folder)| place.starts_with(folder))
+        };
+        self.holds(path) || self.paths.iter().any(|it| it.folder && is_in(&it.path))
+    }
+
     /// Those that the table of a trace has, for a worker: known by what they are, or, of a trace of another machine or of a copy, by
     /// their paths. The paths that the worker opens are those that were named.
     pub(crate) fn replayed(&self, table: &[TracedFile]) -> Vec<ReplayedFile> {
