@@ -173,8 +173,8 @@ pub fn gate_not_judged(gate: &Gate) -> Vec<String> {
     let line = |it: &schema::gate::NotJudged| {
         let why = match &it.cause {
             NotJudgedCause::TooFewRuns { first, second, least, reason: None } => format!(
-                "it has no baseline to be compared with, and its time needs {least} runs on each side; there are \
-                 {first} and {second}"
+                "in at least one of these runs it has no baseline to be compared with, and its time needs {least} runs on each \
+                 side; there are {first} and {second}"
             ),
             NotJudgedCause::TooFewRuns { first, second, least, reason: Some(why) } => format!(
                 "its time needs {least} runs on each side, there are {first} and {second}, and it is not compared with \

@@ -48,13 +48,14 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
     let same_work: Vec<Named> =
         others.filter(|it| winner.is_some_and(|winner| is_the_same_work(winner, it))).map(Named::of).collect();
     let [not_comparable, not_measured, too_few] = left_out(run, answer.verdict, compared);
+    let not_at_job = not_at_job(run, &answer, compared);
     let says = LineSays {
         answer: answer.says,
         same_work: same_work.iter().map(|it| it.short(run).to_string()).collect(),
         not_comparable,
         not_measured,
         too_few,
-        not_at_job: not_at_job(run, answer.answer_of, compared),
+        not_at_job,
     };
     let (ties, tie_cells) = unzip(answer.ties);
     let (not_told_apart, not_told_apart_cells) = unzip(answer.not_told_apart);
@@ -238,6 +239,11 @@ fn median(compared: &Compared) -> f64 {
     compared.finding.speedup.map_or(0.0, |speedup| speedup.median)
 }
 
+/// The same, of passes at the size of the job where it was measured there.
+fn at_job(compared: &Compared) -> f64 {
+    compared.finding.confirmed.as_ref().map_or_else(|| median(compared), |job| job.speedup.median)
+}
+
 /// Whether an undecided arm could still be faster than the baseline by more than the margin: by its interval, or because
 /// that bounds nothing or one arm measured twice differs by more.
 fn is_open(run: &Run, finding: &Comparison) -> bool {
@@ -340,7 +346,7 @@ fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<
     let is_ahead = |it: &&&Compared| has_place(it) && it.finding.confirmed.is_none() && !counts(it, compared);
     let ahead: Vec<&Compared> = compared.iter().filter(is_ahead).copied().collect();
     if let (Some(turned), false) = (compared.iter().copied().find(|it| contradicts(it)), ahead.is_empty()) {
-        let (arm, speedup) = (run.name(turned.arm.arm()).to_string(), median(turned));
+        let (arm, speedup) = (run.name(turned.arm.arm()).to_string(), at_job(turned));
         let says = LineAnswer::NotAtJob { arm, baseline: name, speedup, not_measured: names(run, &ahead) };
         return MapAnswer { answer_of: AnswerOf::Neither, ..MapAnswer::open(Verdict::Undecided, says) };
     }
@@ -390,10 +396,15 @@ fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<
         same.into_iter().partition(|it| !of_job || it.finding.answer_of.is_confirmed());
     let not_told_apart = [others, undecided].concat();
     let (verdict, says) = if ties.is_empty() && not_told_apart.is_empty() {
+        // One that was set aside because it was not measured at the size of the job may come closer by the rounds.
+        let is_closer = |it: &&&Compared| it.finding.speedup.is_some() && median(it) > median(next);
+        let is_set_aside =
+            next.finding.answer_of.is_confirmed() && slower.iter().chain(&behind).any(|it| is_closer(&it));
+        let of_job = of_job || is_set_aside;
         let says = LineAnswer::BaselineWins {
             baseline: name,
             next: run.name(next.arm.arm()).to_string(),
-            times: 1.0 / median(next),
+            times: 1.0 / if of_job { at_job(next) } else { median(next) },
             of_job,
             several: compared.len() > 1,
         };
@@ -443,11 +454,13 @@ fn left_out(run: &Run, verdict: Verdict, compared: &[&Compared]) -> [Vec<String>
 }
 
 /// Arms with a speedup that is of the rounds alone, where the answer is of the job.
-fn not_at_job(run: &Run, answer_of: AnswerOf, compared: &[&Compared]) -> Vec<String> {
+fn not_at_job(run: &Run, answer: &MapAnswer, compared: &[&Compared]) -> Vec<String> {
     let is_of_rounds = |it: &&&Compared| it.finding.speedup.is_some() && it.finding.confirmed.is_none();
-    match answer_of {
-        AnswerOf::Job => names(run, &compared.iter().filter(is_of_rounds).copied().collect::<Vec<&Compared>>()),
-        AnswerOf::Rounds | AnswerOf::RoundsUnconfirmed | AnswerOf::RoundsAndJob | AnswerOf::Neither => Vec::new(),
+    let is_of_job =
+        answer.answer_of == AnswerOf::Job || matches!(answer.says, LineAnswer::BaselineWins { of_job: true, .. });
+    match is_of_job {
+        true => names(run, &compared.iter().filter(is_of_rounds).copied().collect::<Vec<&Compared>>()),
+        false => Vec::new(),
     }
 }
 

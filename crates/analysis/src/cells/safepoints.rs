@@ -71,7 +71,7 @@ fn finding(run: &Run, cell: &Cell) -> Option<SafepointFinding> {
         id: cell.id,
         arm: cell.arm().name.clone(),
         name: run.name(cell.arm()).to_string(),
-        condition: cell.condition.clone(),
+        condition: cell.own.clone(),
         passes,
         asked: total(ASKED) as u64,
         median_ns: of(MEDIAN, SortedValues::median)?,
@@ -112,7 +112,8 @@ fn of_condition(label: String, here: &[&SafepointFinding]) -> Option<SafepointsS
     let open = if calling.iter().chain(&faulting).any(too_few) {
         Some(SafepointsOpen::TooFew { least_passes: LEAST_PAIRS, least_safepoints: LEAST_SAFEPOINTS })
     } else {
-        (is_apart && here[0].condition.state.is_filled()).then_some(SafepointsOpen::InMemory)
+        let are_in_memory = faulting.iter().all(|it| it.condition.state.is_filled());
+        (is_apart && are_in_memory).then_some(SafepointsOpen::InMemory)
     };
     Some(SafepointsSeen {
         label,

@@ -871,6 +871,29 @@ fn the_runner_up_of_a_baseline_is_what_comes_closest_whichever_was_asked_again()
 }
 
 #[test]
+fn a_runner_up_among_those_that_were_asked_again_is_said_to_be_one_of_them() {
+    // By the rounds one that was not asked again comes closer.
+    let line = asked_again([1000.0, 1060.0, 1000.0, 1087.0], [0.9, 0.9], 16_384).analyze().map.remove(0);
+    let LineAnswer::BaselineWins { next, times: by, of_job: true, .. } = &line.says.answer else { panic!("{line:?}") };
+    assert_eq!((next.as_str(), line.next_cell), ("mmap+populate-read", Some(3)));
+    assert!((by - 1.0 / 0.9).abs() < 0.01, "{by}: of the passes at that size, as it says");
+    assert_eq!(line.says.not_at_job, ["uring"]);
+}
+
+#[test]
+fn what_an_arm_was_at_the_size_of_the_job_is_said_by_its_passes_there() {
+    let mut lab = asked_again([1000.0, 3000.0, 1000.0, 1250.0], [1.0, 1.0], 16_384);
+    // It decides nothing, and is not what the rounds decided.
+    lab.record.confirmations[1].pairs = [0.93, 1.04, 0.98, 0.96, 1.0].map(|it| [1e9 * it, 1e9]).to_vec();
+    let random = lab.cell(0, "mmap+random");
+    lab.measure(random, 10, 1000.0, |_, _| {});
+    let line = lab.analyze().map.remove(0);
+    let LineAnswer::NotAtJob { arm, speedup, .. } = &line.says.answer else { panic!("{:?}", line.says) };
+    assert_eq!(arm, "mmap+populate-read");
+    assert!((speedup - 0.98).abs() < 0.001, "{speedup}");
+}
+
+#[test]
 fn that_a_mapping_loses_by_less_at_the_size_of_the_job_takes_nothing_from_the_arm_that_wins() {
     let line = asked_again([1000.0, 500.0, 3000.0, 3000.0], [0.5, 0.5], 16_384).analyze().map.remove(0);
     assert_eq!((line.winner.as_deref(), line.verdict), (Some("native/uring"), Verdict::Faster), "{:?}", line.says);

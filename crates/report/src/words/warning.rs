@@ -196,6 +196,7 @@ pub(crate) fn topic(warning: &Warning) -> &'static str {
 /// `40.0 MB/s`, `1,000 reads/s`
 pub(crate) fn limited(limit: Limit, per_s: f64) -> String {
     match limit {
+        Limit::Bytes if per_s < 1e6 => format!("{:.1} KB/s", per_s / 1e3),
         Limit::Bytes => format!("{:.1} MB/s", per_s / 1e6),
         Limit::Reads => format!("{} reads/s", thousands(per_s.round() as u64)),
     }
