@@ -80,6 +80,7 @@ fn a_disk_that_is_full_in_the_middle_of_a_mapped_write_fails_the_sample_for_lack
     let folder = sandbox.folder("full");
     let text = WRITES.replace("WORKLOAD", "overwrite").replace("STATE", "as-is").replace("ops = 16", "ops = 128");
     let text = text.replace("\"1 MiB\" }", "\"8 MiB\" }\nlayout = \"sparse\"").replace(", \"forgetful\"", "");
+    let text: String = text.lines().filter(|it| !it.starts_with("forgetful")).map(|it| format!("{it}\n")).collect();
     let experiment = sandbox.write("full.toml", text);
     // In a mount namespace of its own: whatever happens, the mount goes with the last process in it.
     let run = sandbox.command(&[

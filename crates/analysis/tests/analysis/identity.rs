@@ -17,7 +17,7 @@ fn odd_sizes() -> Lab {
         arms = ["read", "mmap"]
         workload = "scan"
         block = ["4999 B", "64 KiB"]
-        state = "cached"
+        state = "cold"
         storage = [{ read_bps = "21.799 MiB" }, {}]
         [[claim]]
         id = "block"

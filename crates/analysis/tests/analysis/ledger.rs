@@ -537,7 +537,7 @@ fn a_changed_copy_of_a_study_that_is_built_in_does_not_answer_for_it() {
         [("where = { state = [\"cached\"] }", "where = { state = [\"cold\"] }")],
         [("where = { state = [\"cached\"] }", "")],
         [("method = \"mmap\"", "method = \"mmap\", options = { advice = \"random\" }")],
-        [("call = { method = \"read\" }", "call = { method = \"read\", own = { consumed_percent = 25 } }")],
+        [("call = { method = \"read\" }", "call = { method = \"read\", own = { consumed_percent = 30 } }")],
         [("\"32 MiB\"", "\"16 MiB\"")],
         [("range = { bytes = \"32 MiB\" }", "")],
         [("name = \"small\"", "name = \"small\"\nvariant = \"corrected\"")],
@@ -570,7 +570,10 @@ fn a_copy_of_a_study_that_is_worded_or_spelled_otherwise_or_measured_with_option
         &[("where = {", "where = { workload = [\"scan\"], ")],
         // What options leave out or replace.
         &[("state = [\"cached\", \"cold\"]", "state = \"cached\"")],
-        &[("\"call\", \"map\", \"part\"", "\"call\", \"map\"")],
+        &[
+            ("\"call\", \"map\", \"part\"", "\"call\", \"map\""),
+            ("part = { method = \"read\", own = { consumed_percent = 25 } }\n", ""),
+        ],
     ] {
         let runs = [of_study(1, 5_000.0, &[]), of_study(2, 20_000.0, change)];
         check_study(&runs, &[("2", Reversed, false)]);

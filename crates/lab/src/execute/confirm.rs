@@ -103,14 +103,17 @@ impl Bench<'_> {
         let label = self.record.conditions[confirmation.condition].label();
         let before = confirmation.clone();
         let is_over = |it: &Confirmation| it.pairs.len() >= most as usize || it.invalid.len() >= INVALID_MOST;
+        let count = |it: &Confirmation| (it.pairs.len() + it.invalid.len()) as u32;
+        // No two pairs of a run read the same places at random.
+        let of_all = self.record.confirmations.iter().map(count).sum::<u32>();
         self.underway = Some(confirmation);
-        for pair in (before.pairs.len() + before.invalid.len()) as u32.. {
+        for pair in count(&before).. {
             let fits = Instant::now() + pair_time <= until;
             if self.is_interrupted() || !fits || self.underway.as_ref().is_none_or(is_over) {
                 break;
             }
             self.show(format!("at the size of the job: {label}"), hooks);
-            self.draw.round = ROUND + pair;
+            self.draw.round = ROUND + of_all + (pair - count(&before));
             self.confirm_once(pair % 2 == 1);
         }
         // Pairs that are made later than a look at the folios are not among those after it in the record.

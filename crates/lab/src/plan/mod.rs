@@ -152,8 +152,9 @@ impl Plan {
                 for (position, competitor) in compare.arms.iter().enumerate() {
                     let own_condition = own(compare, competitor, &condition);
                     let does = own_condition.as_ref().unwrap_or(&condition);
-                    let own_state = own_condition.as_ref().filter(|it| it.state != condition.state);
-                    let cannot = || own_state.and_then(|it| possible(it).err()).map(Skip::Impossible);
+                    let begins_otherwise = |it: &&Condition| (it.state, it.range) != (condition.state, condition.range);
+                    let of_its_own = own_condition.as_ref().filter(begins_otherwise);
+                    let cannot = || of_its_own.and_then(|it| possible(it).err()).map(Skip::Impossible);
                     let lacks =
                         || no_replay(&competitor.arm, does).or_else(|| drops_what_is_cached(&competitor.arm, does));
                     let skipped = Skip::for_its_size(does).or(skipped.clone()).or_else(lacks).or_else(cannot);
@@ -435,12 +436,24 @@ fn own(compare: &Compare, competitor: &Competitor, condition: &Condition) -> Opt
     changed.consume = own.consume.unwrap_or(changed.consume);
     changed.block_bytes = own.block.map_or(changed.block_bytes, |block| block.0);
     changed.state = own.state.unwrap_or(changed.state);
-    changed.aligned = own.aligned.unwrap_or(changed.aligned);
+    // What the lists say of states and workloads that this one alone has.
+    let is_anywhere = |it: &Condition| it.workload.has_blocks() && !it.workload.is_ascending();
+    let listed = if is_anywhere(condition) { None } else { compare.aligned.first().filter(|_| is_anywhere(&changed)) };
+    changed.aligned = own.aligned.or(listed.copied()).unwrap_or(changed.aligned);
+    let usual = |it: &Fill| *it == Fill::Sequential;
+    if changed.state.is_filled() && changed.fill.is_none() {
+        changed.fill = compare.fill.first().copied().filter(|it| !usual(it));
+    }
     changed.ops = own.ops.unwrap_or(changed.ops);
     changed.consumed_percent = own.consumed_percent.unwrap_or(changed.consumed_percent);
     changed.durability = own.durability.unwrap_or(changed.durability);
     if let Some(range) = own.range {
         changed.range = range.of(condition.file_bytes, changed.block_bytes);
+    }
+    // As of a number that the comparison has.
+    if own.ops.is_some() && own.range.or(compare.range).is_none() {
+        let ops = changed.dense_ops(changed.ops);
+        cover(&mut changed, ops);
     }
     // 0: the planner chooses.
     if changed.ops > 0 {
@@ -475,6 +488,55 @@ block = ["4 KiB", "64 KiB"]
 state = ["cached", "cold"]
 arms = ["pread", "mmap", "half"]
 "#;
+
+    /// What an arm does of its own beside `pread` and `mmap`, in the plan of a comparison.
+    fn own_of(own: &str, compare: &str, file_bytes: u64) -> (Plan, Condition, Option<Skip>) {
+        let text = format!(
+            "title = \"t\"\n[arms]\nits = {{ method = \"pread\", own = {own} }}\n[[compare]]\narms = [\"mmap\", \"read\", \
+             \"its\"]\nblock = \"4 KiB\"\n{compare}"
+        );
+        let possible = |it: &Condition| match it.range.bytes > 1 << 30 && it.state.is_filled() {
+            true => Err("it does not fit".into()),
+            false => Ok(()),
+        };
+        let plan = Plan::new(&Experiment::parse("test", &text).unwrap(), file_bytes, 64 << 20, possible);
+        let cell = plan.cells.iter().find(|it| it.own_condition.is_some()).unwrap().clone();
+        (plan, cell.own_condition.unwrap(), cell.skipped)
+    }
+
+    #[test]
+    fn a_range_of_its_own_that_cannot_be_had_leaves_out_that_arm_alone() {
+        let scan = "workload = \"scan\"\nstate = \"cached\"\n";
+        let (plan, _, skipped) = own_of("{ range = { share = 0.5 } }", scan, 8 << 30);
+        assert_eq!(skipped, Some(Skip::Impossible("it does not fit".into())));
+        assert!(plan.cells.iter().filter(|it| it.own_condition.is_none()).all(|it| it.skipped.is_none()));
+        assert_eq!(plan.filled()[&Fill::Sequential].bytes, 64 << 20, "nothing is filled for it");
+        assert_eq!(own_of("{ range = { share = 0.5 } }", scan, 1 << 30).2, None);
+    }
+
+    #[test]
+    fn what_the_lists_say_of_a_state_or_a_workload_that_an_arm_alone_has_is_said_of_it() {
+        let cold = "workload = \"scan\"\nstate = \"cold\"\nfill = \"random\"\n";
+        let (plan, own, _) = own_of("{ state = \"cached\" }", cold, 1 << 30);
+        assert_eq!((plan.conditions[0].fill(), own.fill()), (None, Some(Fill::Random)));
+        let scan = "workload = \"scan\"\nstate = \"cached\"\naligned = false\n";
+        let (plan, own, _) = own_of("{ workload = \"random\" }", scan, 1 << 30);
+        assert_eq!((plan.conditions[0].aligned, own.aligned), (true, false));
+        assert!(own_of("{ workload = \"random\", aligned = true }", scan, 1 << 30).1.aligned);
+    }
+
+    #[test]
+    fn a_number_of_reads_of_its_own_is_of_the_file_as_that_of_the_comparison_is() {
+        let random = "workload = \"random\"\nstate = \"cached\"\nops = 60000\n";
+        let (plan, own, _) = own_of("{ ops = 60000 }", random, 1 << 30);
+        assert_eq!(own.ops, plan.conditions[0].ops);
+        let (plan, own, _) = own_of("{ ops = 120000 }", random, 1 << 30);
+        assert!(own.ops.abs_diff(2 * plan.conditions[0].ops) < 2, "{} {}", own.ops, plan.conditions[0].ops);
+        // A scan has the range that it reads, and maps no more.
+        let scan = "workload = \"scan\"\nstate = \"cached\"\n";
+        assert_eq!(own_of("{ ops = 256 }", scan, 1 << 30).1.range.bytes, 1 << 20);
+        assert_eq!(own_of("{ ops = 256, range = { bytes = \"8 MiB\" } }", scan, 1 << 30).1.range.bytes, 8 << 20);
+    }
 
     #[test]
     fn lists_are_crossed_and_the_baseline_is_entered_twice() {
@@ -594,8 +656,10 @@ arms = ["pread", "mmap", "half"]
     #[test]
     fn a_window_stays_at_the_files_start_where_an_arm_that_is_measured_can_only_begin_there() {
         let moves = |state: &str, workload: &str, arms: &str, change: fn(&mut Cell)| -> bool {
+            let half = "[arms]\nhalf = { method = \"pread\", own = { range = { share = 0.5 } } }\n";
+            let half = if arms.contains("half") { half } else { "" };
             let text = format!(
-                "title = \"t\"\n[arms]\nhalf = {{ method = \"pread\", own = {{ range = {{ share = 0.5 }} }} }}\n[[compare]]\n\
+                "title = \"t\"\n{half}[[compare]]\n\
                  workload = {workload:?}\nconsume = \"lines\"\nblock = \"64 KiB\"\nstate = {state:?}\narms = {arms}"
             );
             let mut plan = plan(&text, 1 << 30);

@@ -459,16 +459,22 @@ impl Experiment {
             ("than", claim.than.is_some()),
             ("where", !claim.only.is_empty()),
             ("ratio", claim.ratio.is_some()),
+            ("expect", claim.expect.is_some()),
+            ("metric", claim.metric != Metric::default()),
         ];
         if let Some((key, _)) = of_arms.into_iter().find(|it| it.1).filter(|_| claim.arm.is_none()) {
             return Err(format!("claim {id:?}: {key} is for claims with the key arm"));
         }
-        for (compare, _) in claim.selections().filter(|_| claim.arm.is_some()) {
+        for ((compare, only), key) in claim.selections().zip(["where", "than_where"]).filter(|_| claim.arm.is_some()) {
             let mut asked = self.named(compare);
             let arms: Vec<&str> =
                 [&claim.arm, &claim.than].into_iter().flatten().filter_map(|it| self.arm_name(it)).collect();
-            if !asked.any(|it| it.has(&arms)) {
+            if !self.named(compare).any(|it| it.has(&arms)) {
                 return Err(format!("claim {id:?}: none of its comparisons has {}", arms.join(" and ")));
+            }
+            if !asked.any(|it| it.has(&arms) && only.selects_some(it)) {
+                let arms = arms.join(" and ");
+                return Err(format!("claim {id:?}: none of its comparisons has {arms} under a condition of {key:?}"));
             }
         }
         match (claim.expect, &claim.than) {
@@ -512,6 +518,12 @@ impl Experiment {
             let name = self.arm_name(arm);
             if !asked().any(|it| name.is_some_and(|name| it.has(&[name]))) {
                 return Err(format!("the comparisons named {:?} have no arm {arm:?}", figure.compare));
+            }
+            if !asked().any(|it| name.is_some_and(|name| it.has(&[name])) && figure.only.selects_some(it)) {
+                return Err(format!(
+                    "the comparisons named {:?} have no arm {arm:?} under a condition of \"where\"",
+                    figure.compare
+                ));
             }
         }
         Ok(())

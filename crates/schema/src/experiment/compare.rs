@@ -495,7 +495,8 @@ impl Compare {
         if self.threads.iter().any(|threads| !(1..=1024).contains(threads)) {
             return Err(("threads", "threads must lie between 1 and 1024".into()));
         }
-        if self.fill != in_order() && !self.state.iter().any(|it| it.is_filled()) {
+        let mut states = self.state.iter().copied().chain(self.arms.iter().filter_map(|it| it.own.state));
+        if self.fill != in_order() && !states.any(|it| it.is_filled()) {
             return Err((
                 "fill",
                 "a fill applies to states that begin with the pages in the page cache: cached, mapped, locked".into(),
@@ -654,6 +655,15 @@ impl Compare {
         let states = self.state.iter().copied().chain(own().filter_map(|it| it.state));
         if self.memory.is_some() && !states.into_iter().any(|it| it == State::Limited) {
             return Err(("memory", "memory applies to state limited, and none of these states is limited".into()));
+        }
+        let mut states = self.state.iter().copied().chain(own().filter_map(|it| it.state));
+        let mut workloads = self.workload.iter().copied().chain(own().filter_map(|it| it.workload));
+        let is_throttled = self.storage.iter().any(|it| *it != Throttle::default());
+        if is_throttled && states.all(|it| it.is_filled()) && workloads.all(|it| !it.writes()) {
+            return Err((
+                "storage",
+                "a limit applies to reads of the device, and all of these states begin with the pages in the page cache".into(),
+            ));
         }
         if self.descriptor.contains(&Descriptor::Shared) && !self.has_several_threads() {
             return Err((

@@ -114,10 +114,11 @@ impl Experiment {
                 "budget_s: a run takes at least 1 second and at most a year, and not {wrong} seconds"
             )));
         }
-        let mut named = BTreeMap::new();
+        let (mut named, mut places) = (BTreeMap::new(), Vec::new());
         for (name, spanned) in written.arms {
             let span = spanned.span();
             let spec = spanned.into_inner();
+            places.push((name.clone(), span.clone()));
             let arm = Arm::new(&spec.runtime, &spec.method, &spec.options)
                 .map_err(|reason| problem(span, format!("arm {name:?}: {reason}")))?;
             named.insert(name.clone(), Competitor::new(arm, Some(name), spec.own));
@@ -127,6 +128,11 @@ impl Experiment {
             .into_iter()
             .map(|compare| compare.check(&named, &problem))
             .collect::<Result<Vec<Compare>, Problem>>()?;
+        let is_listed =
+            |name: &str| comparisons.iter().flat_map(|it| &it.arms).any(|it| it.label.as_deref() == Some(name));
+        if let Some((name, span)) = places.into_iter().find(|it| !is_listed(&it.0)) {
+            return Err(problem(span, format!("arm {name:?} is in no comparison; list it in one, or leave it out")));
+        }
         let experiment = Experiment {
             name: name.to_string(),
             title: written.title,
@@ -347,7 +353,7 @@ impl WrittenCompare {
                     Competitor::new(arm, None, Override::default())
                 }
             };
-            if arms.contains(&competitor) {
+            if arms.iter().any(|it: &Competitor| it.does_as(&competitor)) {
                 return Err(problem(
                     written.span(),
                     format!("{} is listed twice; faultline adds the A/A control itself", written.get_ref()),
@@ -523,6 +529,57 @@ state = ["cold", "cached"]
             let found = Experiment::parse("my", &text).unwrap_err();
             assert_eq!((found.line, found.key.as_deref()), (Some(6), Some("arms")), "{own}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_claim_needs_its_arms_under_its_conditions_and_one_without_arms_says_nothing_of_them() {
+        let of = |claim: &str| {
+            let compare = |state: &str, arms: &str| {
+                format!("[[compare]]\nworkload = \"scan\"\nblock = \"4 KiB\"\nstate = \"{state}\"\narms = [{arms}]\n")
+            };
+            let (a, b) = (compare("cached", "\"pread\", \"mmap\""), compare("mapped", "\"pread\", \"read\""));
+            let text = format!("title = \"t\"\n{a}{b}[[claim]]\nid = \"it\"\nsays = \"s\"\n{claim}\n");
+            Experiment::parse("t", &text).map(drop).map_err(|it| it.at("t"))
+        };
+        let arms = "arm = \"mmap\"\nthan = \"pread\"\nexpect = \"lower\"\n";
+        assert_eq!(of(&format!("{arms}where = {{ state = [\"cached\"] }}")), Ok(()));
+        assert!(of(&format!("{arms}where = {{ state = [\"mapped\"] }}")).unwrap_err().contains("under a condition of"));
+        let scenario = "scenario = \"truncated-mapping\"\n";
+        assert_eq!(of(scenario), Ok(()));
+        for key in ["expect = \"lower\"", "expect = { at-most = 1.0 }", "metric = \"cpu\""] {
+            assert!(of(&format!("{scenario}{key}")).unwrap_err().contains("is for claims with the key arm"), "{key}");
+        }
+    }
+
+    #[test]
+    fn an_arm_is_listed_and_once_under_one_name() {
+        let of = |arms: &str| {
+            let text = format!(
+                "title = \"t\"\n[arms]\nours = {{ method = \"pread\" }}\n[[compare]]\nworkload = \"scan\"\nblock = \"4 \
+                 KiB\"\nstate = \"cached\"\narms = [{arms}]\n"
+            );
+            Experiment::parse("t", &text).map(drop).map_err(|it| it.at("t"))
+        };
+        assert_eq!(of("\"ours\", \"mmap\""), Ok(()));
+        assert!(of("\"read\", \"mmap\"").unwrap_err().contains("in no comparison"));
+        assert!(of("\"pread\", \"ours\"").unwrap_err().contains("listed twice"));
+    }
+
+    #[test]
+    fn a_limit_of_the_disk_is_for_states_that_read_from_it() {
+        let of = |state: &str| {
+            Experiment::parse(
+                "t",
+                &format!(
+                    "title = \"t\"\n[[compare]]\nworkload = \"scan\"\nblock = \"4 KiB\"\nstate = {state}\narms = [\"pread\", \
+                     \"mmap\"]\nstorage = {{ read_bps = \"40 MB/s\" }}\n"
+                ),
+            )
+            .map(drop)
+            .map_err(|it| it.key)
+        };
+        assert_eq!(of("[\"cached\", \"cold\"]"), Ok(()));
+        assert_eq!(of("[\"cached\", \"mapped\"]"), Err(Some("storage".into())));
     }
 
     #[test]
