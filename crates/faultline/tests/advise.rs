@@ -275,6 +275,37 @@ fn a_command_is_run_as_often_as_was_said_before() {
 }
 
 #[test]
+fn a_command_that_takes_longer_than_the_budget_is_run_no_more_often_than_was_said() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let script = sandbox.write("script", "echo x >> \"$1\"; sleep 0.9; exec cksum \"$2\"");
+    let command = sandbox.at("command");
+    let options = ["advise", "--budget=2s", "--state=cached", "--json", "--trace", &trace, &file, "--"];
+    let output = sandbox.run(&[&options[..], &["sh", &script, &command, &file]].concat());
+    let watched = usize::from(!output.stderr.contains("cannot be watched"));
+    let runs = fs::read_to_string(&command).unwrap_or_default().lines().count();
+    let rounds = output.document().record.samples.iter().map(|it| it.round + 1).max().unwrap_or(0) as usize;
+    assert!(runs <= watched + 2 + 2 * rounds, "{runs} executions, {rounds} rounds");
+}
+
+#[test]
+fn no_output_goes_over_a_file_that_the_trace_of_a_folder_says_the_command_reads() {
+    let sandbox = Sandbox::new();
+    let (folder, _) = tree(&sandbox, &[50, 50, 50]);
+    let other = sandbox.file("other", 100);
+    let files = [format!("{folder}/000"), format!("{folder}/001"), other.clone()];
+    let reads = files
+        .iter()
+        .map(|it| format!("7 openat(AT_FDCWD</>, \"q\", O_RDONLY) = 3<{it}>\n7 read(3<{it}>, \"\"..., 50) = 50\n"));
+    let (log, trace) = (sandbox.write("log", reads.collect::<String>()), sandbox.at("q.trace"));
+    sandbox.run(&["trace", "import", &log, "-o", &trace]).expect(0);
+    let csv = format!("--csv={other}");
+    let options = ["advise", "--once", "--rounds=1", "--force", &csv, "--trace", &trace, &folder, "--", "true"];
+    sandbox.run(&options).refused(2, &["never changed"]);
+    assert_eq!(fs::read(&other).unwrap().len(), 100);
+}
+
+#[test]
 fn with_once_the_command_is_not_measured_and_nothing_is_advised() {
     let sandbox = Sandbox::new();
     let (file, trace) = imported(&sandbox);
@@ -364,6 +395,27 @@ fn a_command_is_recorded_and_the_file_with_the_most_bytes_matters() {
     };
     assert_eq!(advised.recorded, recorded, "{hints:?}");
     sandbox.run(&["trace", "show", &saved]).expect(0).shows(&[&large]);
+}
+
+#[test]
+fn a_program_that_reads_into_large_blocks_of_malloc_is_replayed_with_such_a_buffer_and_beside_one_at_a_page() {
+    const SIZE: u64 = 256 << 10;
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("q", BYTES);
+    let program = reader();
+    let command = [&program, "read", &file, &SIZE.to_string(), &(BYTES as u64 / SIZE).to_string()];
+    let output = advise(&sandbox, &["--state=cached"], &command);
+    if output.stderr.contains("was not recorded") {
+        println!("skipped: {}", output.stderr.trim());
+        return;
+    }
+    let document = output.document();
+    let record = &document.record;
+    assert_eq!(record.advised.as_deref().unwrap().recorded, "native/read+malloc");
+    let replays = record.cells.iter().filter(|it| record.conditions[it.condition].workload == Workload::Replay);
+    let arms: BTreeSet<&str> = replays.map(|it| it.arm.short_name()).collect();
+    assert!(["read", "read+malloc", "pread+malloc", "mmap"].iter().all(|it| arms.contains(it)), "{arms:?}");
+    assert!(!arms.contains("pread"), "it would be another call and another buffer at once: {arms:?}");
 }
 
 #[test]

@@ -122,6 +122,9 @@ pub enum AdviceCode {
     /// The file's position is set before each read.
     #[serde(rename = "FL-R4")]
     R4,
+    /// Calls copy to places right behind the beginning of a page.
+    #[serde(rename = "FL-R5")]
+    R5,
     #[serde(rename = "FL-OK")]
     Ok,
     #[serde(rename = "FL-?")]
@@ -140,6 +143,7 @@ impl AdviceCode {
             AdviceCode::R2 => "FL-R2",
             AdviceCode::R3 => "FL-R3",
             AdviceCode::R4 => "FL-R4",
+            AdviceCode::R5 => "FL-R5",
             AdviceCode::Ok => "FL-OK",
             AdviceCode::Unknown => "FL-?",
         }
@@ -162,7 +166,7 @@ pub enum Effort {
 /// What a gain is known by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Grade {
-    /// It was replayed, and the program's own switch was measured.
+    /// The program's own switch was measured.
     A,
     /// It was replayed, and in one of the states the replay takes neither more nor less than the program.
     B,
@@ -204,6 +208,16 @@ pub enum AdviceReason {
         bytes: u64,
         file_bytes: u64,
     },
+    /// So much of the file is mapped, and much of that is touched: a replay that populates its mapping does that with all of the file.
+    PartMapped {
+        bytes: u64,
+        file_bytes: u64,
+    },
+    /// Another thread than the one that mapped the file touches it, and there are several processes: what the first one populates is in
+    /// no page table of its children.
+    MappedByAnother {
+        arm: String,
+    },
     /// So many times the bytes of the pages that were reached are read, by accesses of this size.
     Again {
         times: f64,
@@ -216,6 +230,10 @@ pub enum AdviceReason {
     Seeks {
         reads: f64,
         jumps: f64,
+    },
+    /// So much of what calls deliver is copied to 1 to 31 bytes behind the beginning of a page.
+    BehindPage {
+        share: f64,
     },
     /// No rule says why, but the replay is faster.
     ReplayAlone,
@@ -439,6 +457,8 @@ pub enum How {
         kib: u32,
     },
     PlainReads,
+    /// The same calls, into a buffer that begins at a page.
+    PageBuffer,
     InFlight {
         depth: u32,
     },

@@ -154,8 +154,8 @@ pub struct Access {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hints: BTreeMap<String, u64>,
     /// Bytes that were reached under each advice: those that calls delivered from open files that had it, those of the mapping
-    /// that it was given for. And those that calls delivered around the page cache (`O_DIRECT`). Absent in records of older
-    /// versions.
+    /// that it was given for. And those that calls delivered around the page cache (`O_DIRECT`), and to 1 to 31 bytes behind the
+    /// beginning of a page. Absent in records of older versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub under: BTreeMap<String, u64>,
     /// The bytes that posix_fadvise(POSIX_FADV_WILLNEED) and readahead(2) named, each once, within the file as it was first seen. Absent without such a call, and in records of older versions.
@@ -309,6 +309,9 @@ impl Access {
 
     /// The key of `under` for what goes around the page cache.
     pub const DIRECT: &str = "O_DIRECT";
+
+    /// The key of `under` for what calls copied to a place right behind the beginning of a page.
+    pub const BEHIND_PAGE: &str = "buffer behind a page";
 
     /// An opening with O_DIRECT, or one that was given it. Nothing may be read through it.
     pub fn turn_direct(&mut self) {

@@ -78,13 +78,20 @@ impl Checked {
     /// In a state without the device: from what both needed beside time, unless the replay takes longer than the whole program.
     /// `least`: of the replay that looks at the least.
     pub(super) fn in_memory(run: &Run, cells: [&Cell; 3], least: Times) -> Checked {
-        let [program, replay] = least;
+        let by_time = Checked::by_time(least);
+        if by_time.is_too_long() { by_time } else { Checked::by_counts(run, cells) }
+    }
+
+    pub(super) fn by_time([program, replay]: Times) -> Checked {
         let both = program.middle().zip(replay.middle()).ok_or(Unchecked::NoReading);
         let both = both.map(|(program, replay)| [program.median, replay.median]);
         let ratio = replay.over(program);
-        let by_time = Checked { by: CheckedBy::Time, both, ratio, doubt: 0.0, is_of_few: false };
-        let takes_longer = by_time.off().is_some_and(|it| it > MOST);
-        if takes_longer { by_time } else { Checked::by_counts(run, cells) }
+        Checked { by: CheckedBy::Time, both, ratio, doubt: 0.0, is_of_few: false }
+    }
+
+    /// The replay takes longer than the whole program.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.off().is_some_and(|it| it > MOST)
     }
 
     /// `least`: the replay that looks at the least.

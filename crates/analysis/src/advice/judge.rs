@@ -449,6 +449,9 @@ fn without_gain(
     let gains = |it: &Candidate| measured(it).unwrap_or(it.widest);
     let Some(most) = all.iter().max_by(|a, b| gains(a).ci_high.total_cmp(&gains(b).ci_high)) else {
         if let Some(times) = least_of_slower(found) {
+            if let Some(because) = maps_a_part(found) {
+                return open(because, Settles::Switch);
+            }
             return no_difference(advice, AdviceReason::AllSlower { times });
         }
         let none = || (few_rounds(found), found.more_rounds());
@@ -481,6 +484,9 @@ fn without_gain(
             })
         };
         if let Some(because) = one_sided.and_then(at_share) {
+            return open(because, Settles::Switch);
+        }
+        if let Some(because) = maps_a_part(found) {
             return open(because, Settles::Switch);
         }
         return no_difference(advice, AdviceReason::BestGains { arm: most.arm.name.clone(), most: ci_high });
@@ -660,6 +666,18 @@ fn mapped_again(found: &Found) -> Option<AdviceReason> {
     let is_part = mappings > AGAIN.saturating_mul(files) && has_more_faults(found) == Some(true);
     let is_again = found.recorded().maps() && (is_small || is_touched_again || is_part);
     (is_again && !found.start.state.waits_for_device()).then_some(AdviceReason::MappedAgain { mappings, files })
+}
+
+/// A replay maps all of the file, and one that populates its mapping all of that: of a program that maps a small part, and touches much
+/// of it, that is not what populating its own mapping would be.
+fn maps_a_part(found: &Found) -> Option<AdviceReason> {
+    let seen = found.seen(found.program.as_ref()?.now)?;
+    let (bytes, pattern) = (seen.mapped_bytes(), &found.advised.pattern);
+    let is_part = bytes > 0 && (bytes as f64) < kind::USUAL * pattern.file_bytes as f64;
+    let is_touched = pattern.touched_bytes() >= Pattern::LITTLE * bytes as f64;
+    let populated = || found.views.iter().flat_map(|it| &it.arms).any(|it| it.arm().fills_page_table());
+    let is_plain = found.recorded().maps() && !found.recorded().fills_page_table() && populated();
+    (is_plain && is_part && is_touched).then_some(AdviceReason::PartMapped { bytes, file_bytes: pattern.file_bytes })
 }
 
 /// sendfile(2) and its like copy nothing to the program, and what takes their place has to be written: a program that sent a cached
@@ -967,6 +985,9 @@ fn untold(found: &Found, options: &[(AdviceOption, &Candidate)]) -> Vec<(String,
     let is_beside = beside_the_reads(found);
     let why = |option: &AdviceOption, of: &Candidate| match () {
         () if is_beside.is_some() => is_beside.clone(),
+        () if of.arm.fills_page_table() && is_mapped_by_another(found) => {
+            Some(AdviceReason::MappedByAnother { arm: option.to.clone() })
+        }
         () if is_opened_again && of.arm.maps() && !found.recorded().maps() => {
             Some(AdviceReason::OpenedAgain { arm: option.to.clone(), opens, files })
         }
@@ -979,6 +1000,13 @@ fn untold(found: &Found, options: &[(AdviceOption, &Candidate)]) -> Vec<(String,
     };
     let of_replay = options.iter().filter(|it| it.1.switch.is_none());
     of_replay.filter_map(|(option, of)| Some((option.to.clone(), (why(option, of)?, Settles::Switch)))).collect()
+}
+
+/// fork(2) copies no page table of a mapped file (mm/memory.c, `vma_needs_copy`): what a process populates before it, its children
+/// fault on again.
+fn is_mapped_by_another(found: &Found) -> bool {
+    let processes = found.program.as_ref().and_then(|it| found.observation(it.now)).map_or(1, |it| it.processes);
+    found.advised.touched_elsewhere && processes > 1
 }
 
 /// Why what the reads take need not be time of the program: others may be at work meanwhile, or it waits for something else, which
@@ -1000,7 +1028,8 @@ fn beside_the_reads(found: &Found) -> Option<AdviceReason> {
 
 fn option(found: &Found, it: &Candidate, grade: Grade) -> AdviceOption {
     let recorded = found.recorded();
-    let how = if reads_whole(found, it.code) { How::ReadWhole } else { kind::how(recorded, it.arm) };
+    let seen = found.program.as_ref().and_then(|it| found.seen(it.now));
+    let how = if reads_whole(found, it.code) { How::ReadWhole } else { kind::how(recorded, it.arm, seen) };
     let effort = kind::effort(recorded, it.arm);
     let (effort, grade, how, program) = match &it.switch {
         // What was measured stands for what was predicted.

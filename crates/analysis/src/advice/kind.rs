@@ -34,13 +34,27 @@ pub(crate) fn is_plain(arm: &Arm) -> bool {
 
 /// They differ by how much is read ahead, if at all, which is nothing where all pages are in memory.
 pub(crate) fn is_alike_in_memory(a: &Arm, b: &Arm) -> bool {
+    let is_about_order = |it: &Arm| matches!(it.word("advice"), "" | "normal" | "random" | "sequential");
+    is_about_order(a) && is_about_order(b) && differ_at_most_in("advice", a, b)
+}
+
+fn differ_at_most_in(option: &str, a: &Arm, b: &Arm) -> bool {
     let others = |it: &Arm| -> Options {
-        let others = it.options.iter().filter(|(name, _)| name.as_str() != "advice");
+        let others = it.options.iter().filter(|(name, _)| name.as_str() != option);
         others.map(|(name, to)| (name.clone(), to.clone())).collect()
     };
-    let is_about_order = |it: &Arm| matches!(it.word("advice"), "" | "normal" | "random" | "sequential");
     let of = |it: &Arm| (it.runtime.clone(), it.method.clone(), others(it));
-    is_about_order(a) && is_about_order(b) && of(a) == of(b)
+    of(a) == of(b)
+}
+
+/// Its calls copy to a buffer that begins right behind the beginning of a page.
+pub(crate) fn is_behind_page(arm: &Arm) -> bool {
+    arm.word("buffer") == BEHIND_PAGE
+}
+
+/// As what is recorded, but for its buffer, which begins at a page.
+pub(crate) fn is_moved_to_page(recorded: &Arm, arm: &Arm) -> bool {
+    is_behind_page(recorded) && !is_behind_page(arm) && differ_at_most_in("buffer", recorded, arm)
 }
 
 pub(crate) fn effort(recorded: &Arm, arm: &Arm) -> Effort {
@@ -57,10 +71,13 @@ pub(crate) fn effort(recorded: &Arm, arm: &Arm) -> Effort {
 
 /// What the program does now and the arm does not is to be left out, too: a mapping that is populated is filled whatever advice
 /// follows.
-pub(crate) fn how(recorded: &Arm, arm: &Arm) -> How {
+///
+/// `seen`: what a program that maps a file does to the descriptor stays on it. Faults of a mapping do not go by that (mm/filemap.c,
+/// `do_sync_mmap_readahead`); calls do, and so does the read-ahead of MADV_SEQUENTIAL.
+pub(crate) fn how(recorded: &Arm, arm: &Arm, seen: Option<&Access>) -> How {
     let to = change(recorded, arm);
-    // These are nothing but to leave it out.
-    if matches!(to, How::PlainMapping | How::PlainReads | How::NoDirect) {
+    // The first three only leave something out, and the last one changes nothing else.
+    if matches!(to, How::PlainMapping | How::PlainReads | How::NoDirect | How::PageBuffer) {
         return to;
     }
     // What was advised of a descriptor stays where the file is mapped, and what was advised of a mapping goes with it.
@@ -70,7 +87,14 @@ pub(crate) fn how(recorded: &Arm, arm: &Arm) -> How {
     // Other advice of an order takes the place of what there is, of the same descriptor or mapping.
     let replaces = recorded.maps() == arm.maps() && order(arm).is_some();
     let has_other_order = order(recorded).is_some() && order(recorded) != order(arm) && !replaces;
+    let by_descriptor = recorded.maps() && (!arm.maps() || is_advised(arm, "sequential"));
+    let of_descriptor = |it: &&str| seen.filter(|_| by_descriptor).is_some_and(|seen| seen.hints.contains_key(*it));
+    let is_ordered =
+        ["posix_fadvise(POSIX_FADV_RANDOM)", "posix_fadvise(POSIX_FADV_SEQUENTIAL)"].iter().any(of_descriptor);
+    let is_direct = seen.is_some_and(|it| recorded.maps() && !arm.maps() && it.opens_direct > 0);
     let left_out = [
+        (is_ordered && (arm.maps() || order(arm).is_none()), How::NoOrder),
+        (is_direct && !arm.is_direct(), How::NoDirect),
         (is_left_out(&Arm::fills_page_table), How::NoPopulate),
         (is_left_out(&|it| is_advised(it, "willneed")), How::NoWillNeed),
         (has_other_order && stays && !arm.is_direct(), How::NoOrder),
@@ -90,6 +114,9 @@ fn change(recorded: &Arm, arm: &Arm) -> How {
     }
     if let Some(kib) = buffer_kib(arm) {
         return How::LargerBuffer { kib };
+    }
+    if is_moved_to_page(recorded, arm) {
+        return How::PageBuffer;
     }
     let fadvise = match () {
         () if is_advised(arm, "random") => Some(How::FadviseRandom),
@@ -120,10 +147,15 @@ fn change(recorded: &Arm, arm: &Arm) -> How {
 }
 
 /// What fewer of the bytes are reached by is an exception, and not what a program does.
-const USUAL: f64 = 0.5;
+pub(super) const USUAL: f64 = 0.5;
 
 /// The method that reads at the file's own position.
 pub(super) const AT_POSITION: &str = "read";
+
+/// The place of a buffer as of malloc(3).
+const BEHIND_PAGE: &str = "malloc";
+/// Of less it does not matter where it is copied to.
+const PLACED_BYTES: f64 = 4096.0;
 
 /// Of the calls at the position, so many at offsets: a replay at the position sets it for each of these and once more after it,
 /// which no program does.
@@ -146,6 +178,8 @@ struct Seen {
     is_alike: bool,
     /// Most bytes, and nearly all calls, are read at the position of the file.
     at_position: bool,
+    /// Most bytes are copied to places right behind the beginning of a page, by calls that are long enough for that to matter.
+    behind_page: bool,
 }
 
 impl Seen {
@@ -201,6 +235,7 @@ impl Seen {
             call_bytes,
             is_alike: large >= sized - large,
             at_position: at_position > at_offsets && placed <= FEW_AT_OFFSETS * positioned,
+            behind_page: !maps && is_under(Access::BEHIND_PAGE, None) && call_bytes >= PLACED_BYTES,
         }
     }
 
@@ -213,7 +248,8 @@ impl Seen {
             () if self.at_position => AT_POSITION,
             () => "pread",
         };
-        let options = [self.advice, self.populate].into_iter().filter(|it| !matches!(*it, "normal" | "no"));
+        let buffer = if self.behind_page { BEHIND_PAGE } else { "no" };
+        let options = [self.advice, self.populate, buffer].into_iter().filter(|it| !matches!(*it, "normal" | "no"));
         std::iter::once(method).chain(options).collect::<Vec<&str>>().join("+")
     }
 
@@ -267,14 +303,16 @@ pub fn arm_of(access: &Access, maps: bool, in_order: Option<u64>) -> String {
     Seen { at_position: seen.at_position && !in_order.is_some_and(has_several), ..seen }.arm()
 }
 
-/// The arms that reach a file as a program was seen to, out of those by which accesses of this pattern were replayed; those that
-/// read at the position that it reads at stand before the others.
+/// The arms that reach a file as a program was seen to, out of those by which accesses of this pattern were replayed; those whose
+/// buffer begins where its own does, and of these those that read at the position that it reads at, stand before the others.
 pub(crate) fn done_by<'a>(access: &Access, pattern: &Pattern, arms: impl Iterator<Item = &'a Arm>) -> Vec<&'a Arm> {
     let bytes = pattern.bytes as f64 / pattern.accesses.max(1) as f64;
     match Seen::of(access) {
         Some(seen) => {
             let mut all: Vec<&Arm> = arms.filter(|arm| seen.is_done_by(arm, bytes)).collect();
-            all.sort_by_key(|it| (it.method == AT_POSITION) != seen.at_position);
+            all.sort_by_key(|it| {
+                (is_behind_page(it) != seen.behind_page, (it.method == AT_POSITION) != seen.at_position)
+            });
             all
         }
         None => Vec::new(),
@@ -329,7 +367,7 @@ mod tests {
 
     #[test]
     fn every_change_has_a_line_to_write() {
-        let how = |from: &str, to: &str| how(&arm(from), &arm(to));
+        let how = |from: &str, to: &str| how(&arm(from), &arm(to), None);
         assert_eq!(how("mmap", "mmap+random"), How::MadviseRandom);
         assert_eq!(how("mmap", "mmap+populate-read"), How::Populate);
         assert_eq!(how("mmap+map-populate", "mmap"), How::PlainMapping);
@@ -351,7 +389,7 @@ mod tests {
     /// A mapping that is populated is full before any advice; O_DIRECT goes around the page cache under every call.
     #[test]
     fn what_would_undo_a_change_is_left_out_with_it() {
-        let how = |from: &str, to: &str| how(&arm(from), &arm(to));
+        let how = |from: &str, to: &str| how(&arm(from), &arm(to), None);
         assert_eq!(how("mmap+map-populate", "mmap+random"), How::All(vec![How::NoPopulate, How::MadviseRandom]));
         assert_eq!(how("mmap+willneed", "mmap+random"), How::All(vec![How::NoWillNeed, How::MadviseRandom]));
         assert_eq!(how("mmap+willneed", "mmap"), How::PlainMapping);
@@ -378,6 +416,70 @@ mod tests {
     }
 
     #[test]
+    fn what_a_program_does_to_the_descriptor_of_a_mapped_file_is_left_out_where_calls_read_by_it() {
+        let hinted = |advice: &str| {
+            let mut seen = Access { opens: 1, ..Access::default() };
+            seen.hints.insert(format!("posix_fadvise(POSIX_FADV_{advice})"), 1);
+            seen
+        };
+        let how = |from: &str, to: &str, seen: &Access| how(&arm(from), &arm(to), Some(seen));
+        let random = hinted("RANDOM");
+        assert_eq!(how("mmap", "pread", &random), How::All(vec![How::NoOrder, How::Pread]));
+        let sequential = How::All(vec![How::NoOrder, How::MadviseSequential]);
+        assert_eq!(how("mmap", "mmap+sequential", &random), sequential);
+        assert_eq!(how("mmap", "mmap+random", &random), How::MadviseRandom, "faults do not go by it");
+        let other = How::All(vec![How::Pread, How::FadviseSequential]);
+        assert_eq!(how("mmap", "pread+sequential", &random), other, "it takes the place of what there is");
+        assert_eq!(how("mmap", "pread", &hinted("WILLNEED")), How::Pread);
+        let direct = Access { opens_direct: 1, ..Access::default() };
+        assert_eq!(how("mmap", "pread", &direct), How::All(vec![How::NoDirect, How::Pread]));
+        assert_eq!(how("mmap", "mmap+random", &direct), How::MadviseRandom);
+    }
+
+    #[test]
+    fn a_program_is_replayed_with_a_buffer_that_begins_where_its_own_does() {
+        let reads = |bytes: u64, behind: u64| {
+            let mut access = Access::default();
+            (0..100).for_each(|at| access.count_call("pread64", bytes, bytes, at % 3 == 0));
+            access.count_under(Access::BEHIND_PAGE, behind);
+            access
+        };
+        assert_eq!(arm_of(&reads(65_536, 50 * 65_536), false, None), "pread+malloc");
+        assert_eq!(arm_of(&reads(65_536, 49 * 65_536), false, None), "pread", "most begin elsewhere");
+        assert_eq!(arm_of(&reads(100, 10_000), false, None), "pread", "it takes no time to copy so little");
+        let mut hinted = reads(65_536, 100 * 65_536);
+        hinted.count_under("posix_fadvise(POSIX_FADV_RANDOM)", 100 * 65_536);
+        assert_eq!(arm(&arm_of(&hinted, false, None)), arm("pread+random+malloc"));
+        let of_page =
+            |recorded: &str, to: &str| (how(&arm(recorded), &arm(to), None), effort(&arm(recorded), &arm(to)));
+        assert_eq!(of_page("pread+malloc", "pread"), (How::PageBuffer, Effort::E1));
+        assert_eq!(of_page("pread+random+malloc", "pread+random"), (How::PageBuffer, Effort::E1));
+        assert_eq!(of_page("pread+malloc", "pread+random+malloc"), (How::FadviseRandom, Effort::E1));
+        assert_eq!(of_page("pread+random+malloc", "pread+malloc"), (How::PlainReads, Effort::E1));
+        assert_eq!(of_page("read+malloc", "pread+malloc"), (How::Pread, Effort::E2));
+        assert_eq!(of_page("pread+malloc", "mmap").0, How::Mapping);
+        let arms = ["pread", "read", "pread+malloc", "read+malloc"].map(arm);
+        let pattern = Pattern { bytes: 65_536, accesses: 1, ..pattern() };
+        let done_by = |access: &Access| done_by(access, &pattern, arms.iter())[0].short_name().to_string();
+        assert_eq!(done_by(&reads(65_536, 100 * 65_536)), "pread+malloc");
+        assert_eq!(done_by(&reads(65_536, 0)), "pread");
+    }
+
+    fn pattern() -> Pattern {
+        Pattern {
+            file_bytes: 1 << 30,
+            accesses: 1000,
+            bytes: 1000 * 4096,
+            page_bytes: 4096,
+            distinct_pages: 1000,
+            in_order: 999,
+            threads: 1,
+            mappings: 0,
+            sizes: Vec::new(),
+        }
+    }
+
+    #[test]
     fn a_program_is_like_the_arm_that_does_what_it_was_seen_to_do() {
         let arms = [
             "pread",
@@ -391,17 +493,7 @@ mod tests {
             "direct",
         ]
         .map(arm);
-        let pattern = Pattern {
-            file_bytes: 1 << 30,
-            accesses: 1000,
-            bytes: 1000 * 4096,
-            page_bytes: 4096,
-            distinct_pages: 1000,
-            in_order: 999,
-            threads: 1,
-            mappings: 0,
-            sizes: Vec::new(),
-        };
+        let pattern = pattern();
         let names = |access: &Access| -> Vec<String> {
             done_by(access, &pattern, arms.iter()).iter().map(|it| it.short_name().to_string()).collect()
         };

@@ -8,7 +8,9 @@ use schema::{
     observation::Access,
 };
 
-use super::kind::{AT_POSITION, buffer_kib, is_advised, is_at_position, is_plain, populates};
+use super::kind::{
+    AT_POSITION, buffer_kib, is_advised, is_at_position, is_behind_page, is_moved_to_page, is_plain, populates,
+};
 
 /// What comes in is this many times what is touched.
 const MUCH_MORE: f64 = 4.0;
@@ -167,6 +169,15 @@ pub(crate) const RULES: &[Rule] = &[
             (is_replayed && jumps > MOSTLY * reads).then_some(AdviceReason::Seeks { reads, jumps })
         },
         proposes: |it, arm| !arm.maps() && is_plain(arm) && !arm.is_in_advance() && arm.method != it.recorded.method,
+    },
+    Rule {
+        code: AdviceCode::R5,
+        fires: |it| {
+            let seen = it.seen.filter(|_| is_behind_page(it.recorded))?;
+            let behind = seen.under.get(Access::BEHIND_PAGE).copied().unwrap_or(0);
+            Some(AdviceReason::BehindPage { share: behind as f64 / seen.read_bytes().max(1) as f64 })
+        },
+        proposes: |it, arm| is_moved_to_page(it.recorded, arm),
     },
 ];
 
@@ -358,6 +369,19 @@ mod tests {
     }
 
     #[test]
+    fn r5_holds_of_calls_that_copy_right_behind_a_page() {
+        let mut seen = Access::default();
+        (0..100).for_each(|_| seen.count_call("read", 65_536, 65_536, true));
+        seen.count_under(Access::BEHIND_PAGE, 75 * 65_536);
+        let of = |arm| {
+            let case = Case { seen: Some(seen.clone()), ..case(arm, State::Cached, pattern(100, 65_536, 1600, 99)) };
+            fired(&case).contains(&AdviceCode::R5)
+        };
+        assert!(of("read+malloc") && of("pread+random+malloc"));
+        assert!(!of("read") && !of("mmap"));
+    }
+
+    #[test]
     fn advice_of_calls_is_proposed_where_it_changes_what_is_read_ahead() {
         let pattern = pattern(FEW, 4096, FEW, 3);
         let proposing = |recorded: &str, state, arm: &str| -> Vec<AdviceCode> {
@@ -373,12 +397,17 @@ mod tests {
             };
             RULES.iter().filter(|it| (it.proposes)(&evidence, &arm)).map(|it| it.code).collect()
         };
-        use AdviceCode::{M1, M2, M6, R2, R3};
+        use AdviceCode::{M1, M2, M6, R2, R3, R5};
         assert_eq!(proposing("pread", State::Cold, "pread+random"), [M6, M1, R3]);
         assert_eq!(proposing("read", State::Cold, "read+random"), [M6, M1, R3]);
         assert_eq!(proposing("read", State::Cold, "read+sequential"), [M6, M2, R2]);
         assert_eq!(proposing("read", State::Cached, "read+sequential"), [M6, M2], "cached, nothing is read ahead");
         assert_eq!(proposing("read", State::Cached, "pread+buffer_kib=128"), [M6, M2, R2], "fewer calls, in any state");
+        let moved = proposing("read+malloc", State::Cached, "read");
+        assert!(
+            moved.contains(&R5) && !proposing("read+malloc", State::Cached, "pread+malloc").contains(&R5),
+            "{moved:?}"
+        );
     }
 
     #[test]

@@ -155,6 +155,7 @@ impl Plan {
             others: Vec::new(),
             others_left_out: 0,
             all_bytes: None,
+            touched_elsewhere: false,
             once: self.once,
         }));
     }
@@ -308,6 +309,49 @@ fn by_calls_a_program_may_come_back_to_pages_of_which_a_mapping_shows_the_first_
         "{:?}",
         open.because
     );
+}
+
+/// A mapping that takes most of the program's time, cached, beside one that is populated.
+fn populated(mapped_ms: f64, populated_ms: f64) -> Lab {
+    let replays = vec![("mmap", [0.0, mapped_ms]), ("mmap+populate-read", [0.0, populated_ms])];
+    let program = [0.0, mapped_ms + 0.2];
+    Plan { program, replays, states: vec![State::Cached], ..mapped_points() }.lab()
+}
+
+fn seen(lab: &mut Lab) -> &mut Observation {
+    let Reading::Value(seen) = &mut lab.record.observations[0].seen else { panic!("it was watched") };
+    seen
+}
+
+#[test]
+fn what_a_process_populates_is_not_mapped_in_its_children() {
+    let of = |processes: u64, touched_elsewhere: bool| {
+        let mut lab = populated(8.0, 1.0);
+        seen(&mut lab).processes = processes;
+        lab.record.advised.as_mut().unwrap().touched_elsewhere = touched_elsewhere;
+        lab.analyze().advice.remove(0)
+    };
+    for (processes, elsewhere) in [(1, true), (2, false)] {
+        assert_eq!(of(processes, elsewhere).to.as_deref(), Some("native/mmap+populate-read"));
+    }
+    let open = of(2, true);
+    assert_eq!((open.verdict, open.settles), (AdviceVerdict::Unknown, Some(Settles::Switch)));
+    assert!(matches!(open.because[..], [AdviceReason::MappedByAnother { .. }]), "{:?}", open.because);
+}
+
+#[test]
+fn a_program_that_maps_a_part_of_its_file_is_not_said_to_gain_nothing_by_populating_it() {
+    let of = |mapped: u64| {
+        let mut lab = populated(8.0, 30.0);
+        seen(&mut lab).named.mappings[0].bytes = mapped;
+        lab.analyze().advice.remove(0)
+    };
+    assert_eq!(of(GIB).verdict, AdviceVerdict::NoDifference);
+    assert_eq!(of(GIB / 4).verdict, AdviceVerdict::NoDifference, "it touches little of what it maps");
+    let open = of(4 << 20);
+    assert_eq!(open.verdict, AdviceVerdict::Unknown);
+    let part = AdviceReason::PartMapped { bytes: 4 << 20, file_bytes: GIB };
+    assert_eq!(open.because, [part]);
 }
 
 /// In 4.6 ms of its own work it may come back to its 543 pages 460,000 times, and in 0.4 ms 13,000 times.

@@ -79,11 +79,13 @@ fn file(record: &Record) -> Option<Block> {
     let is_partial = record.observations.first().and_then(|it| it.seen.value()).is_some_and(|it| it.is_partial());
     // A log of calls has no touches.
     let is_log_of_mapped = matches!(advised.reach, Reach::Calls) && advised.pattern.mappings > 0;
+    // They count so, and their touches were not recorded.
+    let touched_whole = advised.group.as_ref().map_or(0, |it| it.touched_whole);
     let seen = match advised.coverage {
         _ if is_partial || !advised.not_seen.is_empty() || matches!(advised.reach, Reach::UnseenMapping { .. }) => {
             "not all accesses".to_string()
         }
-        whole if whole >= 1.0 && is_log_of_mapped => "not all accesses".to_string(),
+        whole if whole >= 1.0 && (is_log_of_mapped || touched_whole > 0) => "not all accesses".to_string(),
         whole if whole >= 1.0 => "all accesses".to_string(),
         part => format!("{} of the accesses", number::part(part)),
     };

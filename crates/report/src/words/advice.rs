@@ -24,7 +24,7 @@ use crate::layout::number::{self, part};
 
 /// What effort and grade mean.
 pub(crate) const LEGEND: &str = "Effort: E0 a switch that the program has, E1 one hint or another buffer, E2 another call or a mapping, E3 \
-                                 restructuring. Grade: A replayed and the program's own switch measured, B replayed, C \
+                                 restructuring. Grade: A the program's own switch measured, B replayed, C \
                                  replayed, and checked on one side only, or not explained by a rule, or of not all \
                                  accesses. Intervals are 95 %.";
 
@@ -51,6 +51,17 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             size(*bytes as f64),
             size(*file_bytes as f64)
         ),
+        AdviceReason::PartMapped { bytes, file_bytes } => format!(
+            "the program maps {} of {}, and a replay that populates its mapping does that with all of it, so that what populating \
+             its own part would gain is not known",
+            size(*bytes as f64),
+            size(*file_bytes as f64)
+        ),
+        AdviceReason::MappedByAnother { arm } => format!(
+            "the file is touched by another thread than the one that maps it, and the program has several processes: after fork each \
+             has a page table of its own, and the replay of {} has only one",
+            short(arm)
+        ),
         AdviceReason::Again { times: again, access_bytes } => {
             let times = number::count(again.round());
             format!("it reads {times} times as much as its pages have, in reads of {}", size(*access_bytes))
@@ -62,6 +73,11 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             "{} of {} reads begin elsewhere than where the one before them ended, so the position is set first",
             number::count(*jumps),
             number::count(*reads)
+        ),
+        AdviceReason::BehindPage { share } => format!(
+            "{} of the bytes are copied to a buffer that begins right behind the beginning of a page, where malloc puts blocks of \
+             128 KiB and more; some processors copy there several times slower",
+            percent(*share)
         ),
         AdviceReason::ReplayAlone => "no rule explains it; the replay is faster".into(),
         AdviceReason::SmallShare { share } => {
@@ -293,9 +309,13 @@ pub fn how(of: &How) -> String {
             // Without a buffer of one's own glibc ignores the size (setvbuf(3)): as many reads were made as before. Two streams with one
             // buffer read wrong bytes.
             format!(
-                "read {kib} KiB at a time into a buffer; with stdio, after fopen and of each stream: \
-                 setvbuf(file, malloc({bytes}), _IOFBF, {bytes})"
+                "read {kib} KiB at a time into a buffer that begins at a page; with stdio, after fopen and of each stream: \
+                 setvbuf(file, aligned_alloc(4096, {bytes}), _IOFBF, {bytes})"
             )
+        }
+        How::PageBuffer => {
+            "begin the buffer at a page: aligned_alloc(4096, length), the length a multiple of 4096, instead of malloc(length)"
+                .into()
         }
         How::PlainReads => "leave posix_fadvise and readahead out".into(),
         How::InFlight { depth } => format!("keep up to {depth} reads in flight, with io_uring or threads"),
@@ -558,7 +578,10 @@ pub(crate) fn pattern(of: &Advised) -> String {
     };
     let reach = match &of.reach {
         Reach::Calls => format!("{}{order}", count(it.accesses, "read", "reads")),
-        Reach::Mapping => format!("mapped, {} touched{order}", count(it.distinct_pages, "page", "pages")),
+        Reach::Mapping => {
+            let most = if of.group.as_ref().is_some_and(|it| it.touched_whole > 0) { "at most " } else { "" };
+            format!("mapped, {most}{} touched{order}", count(it.distinct_pages, "page", "pages"))
+        }
         Reach::UnseenMapping { .. } => "mapped, not all pages seen".into(),
         Reach::Both => {
             format!("mapped and read, {}", count(it.accesses, "read or touched page", "reads and touched pages"))

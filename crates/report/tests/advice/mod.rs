@@ -95,6 +95,7 @@ pub(crate) fn advised() -> Run {
         others: vec![OtherReached { path: "/data/t.db-wal".into(), bytes: 54 * 4096, mapped_bytes: 0 }],
         others_left_out: 0,
         all_bytes: Some((82 << 20) + 54 * 4096),
+        touched_elsewhere: false,
         once: false,
     }));
     let to = |arm: &str, how, effort, grade| AdviceOption {

@@ -368,7 +368,7 @@ makes! {
         }
         Advised {
             file, group, states, fills, given, digest, recorder, coverage, not_seen, recorded, reach, pattern, others, others_left_out, all_bytes,
-            once,
+            touched_elsewhere, once,
         }
         Pattern { file_bytes, accesses, bytes, page_bytes, distinct_pages, in_order, threads, mappings, sizes }
         schema::advised::Group { files, median_bytes, opens, touched_whole }
@@ -549,7 +549,7 @@ makes! {
         }
         Reach { Calls, Mapping, UnseenMapping { why }, Both }
         AdviceVerdict { Switch, NoDifference, Unknown }
-        AdviceCode { M1, M2, M3, M4, M6, R1, R2, R3, R4, Ok, Unknown }
+        AdviceCode { M1, M2, M3, M4, M6, R1, R2, R3, R4, R5, Ok, Unknown }
         Effort { E0, E1, E2, E3 }
         Grade { A, B, C, D }
         AdviceReason {
@@ -559,9 +559,12 @@ makes! {
             ManySmall { mappings, median_bytes },
             Populated { touched_share },
             PartPopulated { bytes, file_bytes },
+            PartMapped { bytes, file_bytes },
+            MappedByAnother { arm },
             Again { times, access_bytes },
             SmallInOrder { access_bytes },
             Seeks { reads, jumps },
+            BehindPage { share },
             ReplayAlone,
             SmallShare { share },
             BestGains { arm, most },
@@ -606,7 +609,7 @@ makes! {
         Unchecked { NeedsBothStates, NoColdTime, NoReading, TooCoarse }
         How {
             Switch { line }, MadviseRandom, MadviseSequential, MadviseWillNeed, Populate, PlainMapping, Pread, ReadWhole, Mapping,
-            FadviseRandom, FadviseSequential, LargerBuffer { kib }, PlainReads, InFlight { depth }, Direct, NoPopulate, NoWillNeed, NoOrder, NoDirect, All(changes), AsTheArm,
+            FadviseRandom, FadviseSequential, LargerBuffer { kib }, PlainReads, PageBuffer, InFlight { depth }, Direct, NoPopulate, NoWillNeed, NoOrder, NoDirect, All(changes), AsTheArm,
         }
         AdviceCaveat {
             TowardsMapping, TowardsCalls, ThisMachine, WholePages, OneSidedCheck, Incomplete { coverage }, SwitchApart, Threads { threads, replayed },

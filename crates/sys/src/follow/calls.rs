@@ -229,6 +229,11 @@ impl Call {
         of.into_iter().chain(self.moves(arguments).map(|it| (it, false)))
     }
 
+    /// The address that it reads to; those of a vector are in memory.
+    pub fn buffer(&self, arguments: &[u64; 6]) -> Option<u64> {
+        matches!(self.does, Does::Read { size: Some(_), .. }).then_some(arguments[1])
+    }
+
     /// Bytes that a read at the position asks for; those of a vector are in memory.
     pub(super) fn asked(&self, arguments: &[u64; 6]) -> Option<u64> {
         match self.does {

@@ -820,6 +820,9 @@ impl Follower<'_> {
         }
         if self.early.remove(&child) {
             self.resume(child, 0);
+        } else if process_of(child).is_none() {
+            // It ended before this stop of its parent was attended to, and nothing says so again; its number may soon be another's.
+            self.forget(child);
         }
     }
 

@@ -78,11 +78,13 @@ pub(super) enum Mark {
     TouchedUnseen,
 }
 
-/// What changes how bytes are brought in.
+/// What changes how bytes are brought in, or how long it takes to copy them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Under {
     /// O_DIRECT.
     Direct,
+    /// Into a buffer that begins up to 31 bytes behind the beginning of a page.
+    BehindPage,
     Advice(Advice),
 }
 

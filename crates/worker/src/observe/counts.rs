@@ -156,6 +156,9 @@ impl Sink for Counts {
                 *access.hints.entry(advice).or_default() += 1;
             }
             Mark::Reached { under: Under::Direct, bytes } => access.count_under(observation::Access::DIRECT, bytes),
+            Mark::Reached { under: Under::BehindPage, bytes } => {
+                access.count_under(observation::Access::BEHIND_PAGE, bytes);
+            }
             Mark::Reached { under: Under::Advice(advice), bytes } => access.count_under(&advice.to_string(), bytes),
             Mark::AskedAhead { bytes } => access.count_ahead(bytes),
             Mark::FailedRead | Mark::TouchedUnseen => {}

@@ -438,7 +438,9 @@ impl<S: Sink> Model<S> {
             let span = Span { bytes: span.bytes.min(CALL_BYTES_MAX), ..span };
             self.read.entry(file).or_default().insert(span, self.page_bytes);
         }
-        under.into_iter().for_each(|it| self.reached(file, it, span.bytes));
+        let is_behind = called.call.buffer(&called.arguments).is_some_and(|it| is_behind_page(it, self.page_bytes));
+        let behind = is_behind.then_some(Under::BehindPage);
+        under.into_iter().chain(behind).for_each(|it| self.reached(file, it, span.bytes));
         // One that delivered nothing has no place.
         if sequential.is_none() && read.delivered > 0 {
             self.miss(format!("calls of {name} read at offsets that were not seen, so their order is not known"));
@@ -460,8 +462,9 @@ impl<S: Sink> Model<S> {
             shared: flags & libc::MAP_TYPE != libc::MAP_PRIVATE,
             writable: protection & libc::PROT_WRITE != 0,
             executable: protection & libc::PROT_EXEC != 0,
-            // The kernel fills the page table for both (mm/mmap.c, `do_mmap`).
-            populate: flags & (libc::MAP_POPULATE | libc::MAP_LOCKED) != 0,
+            // The kernel fills the page table for both, and with MAP_NONBLOCK not for the first (mm/mmap.c, `do_mmap`).
+            populate: flags & libc::MAP_LOCKED != 0
+                || flags & (libc::MAP_POPULATE | libc::MAP_NONBLOCK) == libc::MAP_POPULATE,
         };
         let via = Via::Mapping(kind);
         self.sink.access(&ObservedAccess { thread, file, span: Span { offset, bytes }, via });
@@ -540,6 +543,11 @@ impl<S: Sink> Model<S> {
             self.sink.mark(file, Mark::Reached { under, bytes });
         }
     }
+}
+
+/// Some processors copy a page several times slower to such a place than to any other (`buffer::Buffer::as_of_malloc`).
+fn is_behind_page(address: u64, page_bytes: u64) -> bool {
+    (1..32).contains(&(address % page_bytes))
 }
 
 /// MADV_DONTNEED_LOCKED (include/uapi/asm-generic/mman-common.h).

@@ -25,6 +25,8 @@ const MOST: f64 = 0.5;
 const NEARLY_ALL: f64 = 0.99;
 /// Lengths of accesses that a record has; of more, neighbours are taken together.
 const SIZES: usize = 64;
+/// Of the bytes that are touched: what is read beside them is little as long as it has no more.
+const MUCH: f64 = 0.1;
 
 /// Files by their places in the table of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -256,6 +258,25 @@ pub(super) fn recordable(all: &Summary, places: &[usize]) -> Vec<PathBuf> {
     of.map(path).filter(|it| fs::metadata(it).is_ok_and(|it| it.len() >= MAPPING_BYTES_MIN)).collect()
 }
 
+/// A replay through a mapping goes on with what was read by calls before the first touch; calls after it are no touches.
+fn goes_on(it: &Access, is_touched: &mut bool) -> bool {
+    *is_touched |= it.via == Via::Mapping;
+    it.via == Via::Mapping || !*is_touched
+}
+
+/// Whether a mapped file is read by calls after its first touch, and more than a little of what is touched: the replay touches that.
+pub(super) fn is_read_after_touches(trace: &TraceFile, place: usize) -> Result<bool> {
+    let (mut is_touched, mut touched, mut read) = (false, 0u64, 0u64);
+    trace.each(|it| {
+        if it.file as usize == place {
+            let sum = if goes_on(&it, &mut is_touched) { &mut touched } else { &mut read };
+            *sum = sum.saturating_add(it.bytes);
+        }
+        Ok(())
+    })?;
+    Ok(read as f64 > MUCH * touched as f64)
+}
+
 /// Several files with all their accesses.
 pub(super) struct Together {
     pub(super) trace: TraceFile,
@@ -290,14 +311,10 @@ pub(super) fn together(
     }
     let recorded = seen.accesses()?;
     let own = recorded.iter().filter_map(|it| Some(Access { file: (*to.get(it.file as usize)?)? as u32, ..*it }));
-    // A replay through a mapping goes on with what was read by calls before the first touch.
     let mut is_touched = vec![false; table.len()];
-    let own = own.filter(|it| match it.via {
-        Via::Mapping => {
-            is_touched[it.file as usize] = true;
-            maps
-        }
-        Via::Call => !maps || !is_touched[it.file as usize],
+    let own = own.filter(|it| match maps {
+        true => goes_on(it, &mut is_touched[it.file as usize]),
+        false => it.via == Via::Call,
     });
     let mut files = Vec::new();
     for it in &table {
@@ -511,6 +528,21 @@ mod tests {
             assert_eq!(elsewhere(&all, 10).collect::<Vec<_>>(), [own.path.as_str()]);
         }
         assert!(matters(&all, is_own_here).is_err());
+    }
+
+    #[test]
+    fn a_mapped_file_that_is_read_by_calls_after_its_first_touch_is_both() {
+        let touch = |page: u64| Access { via: Via::Mapping, ..Access::call(0, page * 4096, 4096) };
+        let (header, later, other) =
+            (Access::call(0, 0, 1 << 20), Access::call(0, 1 << 20, 800), Access::call(1, 5, 1 << 20));
+        let file = |path: &str| TracedFile { path: path.into(), ..TracedFile::default() };
+        let is_both = |accesses: &[Access]| {
+            let header = Header::new("test", vec![file("a"), file("b")], LeftOut::default());
+            is_read_after_touches(&TraceFile::made(&header, accesses).unwrap(), 0).unwrap()
+        };
+        assert!(is_both(&[touch(9), other, later, touch(3), later]));
+        assert!(!is_both(&[touch(9), later, touch(3)]), "a little");
+        assert!(!is_both(&[header, other, touch(9), touch(3)]), "before");
     }
 
     #[test]

@@ -26,7 +26,7 @@ use schema::{
     experiment::TraceAsked,
     leftover::FileIdentity,
     observation::{Access, Means},
-    trace::{Exact, FileSummary, Summary, Traced, TracedFile},
+    trace::{Exact, FileSummary, Summary, Traced, TracedFile, Via},
 };
 use sys::follow::MAPPING_BYTES_MIN;
 
@@ -244,6 +244,7 @@ impl Known {
             true => trace.files_in(&file),
             false => trace.files_at(std::slice::from_ref(&file)),
         };
+        let reads = identities(trace.header.files.iter());
         let has_others = found.iter().any(|(name, place)| Path::new(name) != place);
         if has_others && let Some(merged) = trace.of_found(&found).map_err(usage)? {
             trace = merged;
@@ -270,13 +271,14 @@ impl Known {
                 match files::matters(&summary, found).map_err(|_| usage(none()))? {
                     Matters::One(place) => place,
                     Matters::Several { folder, places } => {
-                        return Known::together(files::together(&trace, &summary, (&folder, &places), None)?);
+                        let together = files::together(&trace, &summary, (&folder, &places), None)?;
+                        return Ok(Known { reads, ..Known::together(together)? });
                     }
                 }
             }
         };
         let path = if file.is_dir() { PathBuf::from(&summary.files[place].file.path) } else { file };
-        Known::of(trace, &summary, place, path, None)
+        Ok(Known { reads, ..Known::of(trace, &summary, place, path, None)? })
     }
 
     /// By running it: once for its calls, and for the pages of its mappings once more if what matters is mapped, or may be.
@@ -467,7 +469,10 @@ impl Known {
         let mut of = summary.files[place].clone();
         of.file.counts = counts.or(of.file.counts);
         let of = &of;
-        let reach = reach(of);
+        let reach = match reach(of) {
+            Reach::Mapping if files::is_read_after_touches(&trace, place)? => Reach::Both,
+            reach => reach,
+        };
         let file_bytes = fs::metadata(&file).with_context(|| format!("cannot look at {}", file.display()))?.len();
         let pattern = Pattern {
             file_bytes,
@@ -504,15 +509,23 @@ impl Known {
         };
         let coverage = trace.coverage_of(|it| it == traced.file as usize);
         let advised = advised((&trace, coverage), &file, &recorded, pattern, reach);
+        let mapped_by = of.file.mapped_by;
+        let mut touched_elsewhere = false;
         let is_whole =
             |it: &schema::trace::Access| it.offset.is_multiple_of(ALIGNMENT) && it.bytes.is_multiple_of(ALIGNMENT);
         let mut is_aligned = true;
         trace.each(|it| {
-            is_aligned &= it.file != traced.file || is_whole(&it);
+            if it.file == traced.file {
+                is_aligned &= is_whole(&it);
+                touched_elsewhere |= it.via == Via::Mapping && mapped_by.is_some_and(|by| by != it.thread);
+            }
             Ok(())
         })?;
+        let advised = Advised { touched_elsewhere, ..advised };
         let opened = of.file.counts.as_ref().map_or(0, |it| it.opens);
-        let is_once = if recorded.maps() { advised.pattern.mappings } else { opened } == 1;
+        // Of fewer than there are threads, some have one together.
+        let times = if recorded.maps() { advised.pattern.mappings } else { opened };
+        let is_once = times == 1 || (1..of.threads).contains(&times);
         let is_shared = is_once && recorded.method != "read";
         let descriptor = if is_shared { Descriptor::Shared } else { Descriptor::PerThread };
         let reads = identities(trace.header.files.iter());
@@ -534,7 +547,12 @@ fn left_out(all: &Summary, began: (i64, i64)) -> Vec<PathBuf> {
 
 /// Those of the files of a trace that are still here.
 fn identities<'a>(files: impl Iterator<Item = &'a TracedFile>) -> Vec<FileIdentity> {
-    files.filter_map(|it| it.identity.filter(|own| output::identity(Path::new(&it.path)) == Some(*own))).collect()
+    // A log has no identities.
+    let here = |it: &TracedFile| {
+        let here = output::identity(Path::new(&it.path))?;
+        it.identity.is_none_or(|own| own == here).then_some(here)
+    };
+    files.filter_map(here).collect()
 }
 
 /// What the recording itself brought into the page cache was not found there.
@@ -588,6 +606,7 @@ fn advised(
         others: Vec::new(),
         others_left_out: 0,
         all_bytes: None,
+        touched_elsewhere: false,
         once: false,
     }
 }
@@ -690,7 +709,9 @@ fn experiment(args: &AdviseArgs, known: &Known) -> Result<Experiment> {
 
 fn replay(known: &Known, state: State, fills: &[Fill], consumes: &[Consume], is_switched: bool) -> Result<Experiment> {
     let also = known.is_aligned.then_some(ALIGNED_ARM);
-    let recorded = known.recorded.short_name();
+    let at_page = with_buffer_at_page(&known.recorded)?;
+    let is_placed = at_page != known.recorded;
+    let recorded = at_page.short_name();
     let pattern = &known.advised.pattern;
     let (order, touched) = (pattern.in_order_share(), pattern.touched_share());
     let group = known.advised.group.as_ref();
@@ -712,8 +733,10 @@ fn replay(known: &Known, state: State, fills: &[Fill], consumes: &[Consume], is_
     let in_parts = group.is_none_or(|it| it.is_in_parts(pattern));
     let buffered = (pattern.is_small_in_order() && in_parts).then_some(BUFFERED_ARM);
     let hinted = hinted.iter().map(String::as_str);
-    let others = ARMS.into_iter().chain(hinted).chain(buffered).chain(also).filter(is_tried);
-    let arms: Vec<String> = std::iter::once(recorded).chain(others).map(|it| format!("{it:?}")).collect();
+    let others = ARMS.into_iter().chain(hinted).chain(also).filter(is_tried);
+    let as_recorded = std::iter::once(recorded).chain(others).map(|it| if is_placed { placed(it) } else { it.into() });
+    let elsewhere = is_placed.then_some(recorded).into_iter().chain(buffered).map(String::from);
+    let arms: Vec<String> = as_recorded.chain(elsewhere).map(|it| format!("{it:?}")).collect();
     let consumes: Vec<String> = consumes.iter().map(|it| format!("\"{it}\"")).collect();
     let text = format!(
         "title = \"Replays\"\n[[compare]]\nworkload = {{ replay = \"recorded\" }}\nstate = \"{state}\"\nconsume = \
@@ -730,6 +753,19 @@ fn replay(known: &Known, state: State, fills: &[Fill], consumes: &[Consume], is_
         }
     }
     Ok(experiment)
+}
+
+/// The same, but for where its buffer begins.
+fn with_buffer_at_page(arm: &Arm) -> Result<Arm> {
+    let mut options = arm.options.clone();
+    options.remove("buffer");
+    Arm::new(&arm.runtime, &arm.method, &options).map_err(|why| anyhow!(why))
+}
+
+/// With a buffer where malloc(3) has large ones, if it has one of its own.
+fn placed(arm: &str) -> String {
+    let is_call = matches!(arm.split('+').next(), Some("read" | "pread"));
+    if is_call { format!("{arm}+malloc") } else { arm.into() }
 }
 
 /// Calls with advice, and those of a command that gives it without: cold, where something is read ahead, and beside a switch,

@@ -498,6 +498,34 @@ fn every_access_is_handed_out_with_its_file_its_place_and_its_way() {
     assert_eq!(marks, [(of_8, opened), (of_7, opened), (of_7, Mark::FailedRead), (of_8, advised)]);
 }
 
+#[test]
+fn a_mapping_is_populated_if_the_kernel_populates_it() {
+    let of = |flags: i32| {
+        let mut model = TestModel::new();
+        model.open(10, 3, 7);
+        let flags = (libc::MAP_SHARED | flags) as u64;
+        model.call(10, "mmap", &[0, 0x3000, 1, flags, 3, 0], 0x10_000);
+        model.named().mappings[0].populate
+    };
+    assert!(!of(0) && of(libc::MAP_POPULATE) && of(libc::MAP_LOCKED));
+    assert!(!of(libc::MAP_POPULATE | libc::MAP_NONBLOCK) && of(libc::MAP_LOCKED | libc::MAP_NONBLOCK));
+}
+
+#[test]
+fn what_is_copied_right_behind_the_beginning_of_a_page_is_counted() {
+    let behind = |calls: &[(&'static str, [u64; 4])]| {
+        let mut model = TestModel::new();
+        model.open(10, 3, 7);
+        calls.iter().for_each(|(name, arguments)| model.call(10, name, arguments, arguments[2] as i64));
+        model.named().under.get(schema::observation::Access::BEHIND_PAGE).copied()
+    };
+    let at = |address: u64| behind(&[("read", [3, address, 100, 0])]);
+    assert_eq!([at(0x7000_0001), at(0x7000_0010), at(0x7000_001f)], [Some(100); 3]);
+    assert_eq!([at(0x7000_0000), at(0x7000_0020), at(0x7000_0fff)], [None; 3]);
+    assert_eq!(behind(&[("read", [3, 16, 100, 0]), ("pread64", [3, 4112, 20, 0]), ("read", [3, 64, 5, 0])]), Some(120));
+    assert_eq!(behind(&[("readv", [3, 16, 2, 0])]), None, "where its parts go is in memory");
+}
+
 const SHARED: MappingKind = MappingKind { shared: true, writable: false, executable: false, populate: false };
 
 #[test]
