@@ -136,6 +136,15 @@ fn pack(shell: &Shell, target: &Target, executable: &Path, tool: &Path, out: &Pa
         fs::copy(crate::root().join(file), folder.join(file))?;
     }
     cmd!(shell, "cp -r docs {folder}").run()?;
+    // The documents lead to them.
+    let studies = folder.join("experiments/studies");
+    fs::create_dir_all(&studies)?;
+    for page in fs::read_dir(crate::root().join("experiments/studies"))? {
+        let page = page?.path();
+        if let (Some(name), true) = (page.file_name(), page.extension().is_some_and(|it| it == "md")) {
+            fs::copy(&page, studies.join(name))?;
+        }
+    }
     fs::write(folder.join("LICENSES-OF-DEPENDENCIES"), licences(shell, target)?)?;
     for (kind, file) in [("bash", "faultline.bash"), ("zsh", "_faultline"), ("fish", "faultline.fish")] {
         fs::write(completions.join(file), cmd!(shell, "{tool} completions {kind}").output()?.stdout)?;

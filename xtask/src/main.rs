@@ -20,13 +20,20 @@ fn main() -> ExitCode {
         Some("fault") => fault::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => {
             eprintln!("usage: cargo xtask test    format, clippy, unit and integration tests, a smoke run");
-            eprintln!("       cargo xtask bench   measures the tool itself and writes docs/BENCHMARKS.md");
+            eprintln!("       cargo xtask bench   measures the tool itself: the first tables of docs/BENCHMARKS.md");
             eprintln!(
                 "       cargo xtask bench probes  only passes with probes against passes without, written to stdout"
             );
             eprintln!("       cargo xtask bench observe only what watching costs a program, written to stdout");
             eprintln!(
                 "       cargo xtask bench truth [MIB…]  the survey against programs of their own, written to stdout"
+            );
+            eprintln!(
+                "       cargo xtask bench stalls [FILE.json]  who stops whom, against programs of their own, written to stdout"
+            );
+            eprintln!(
+                "       cargo xtask bench languages [PYTHON [WORD]]  loops of Python and Go against hand-written ones, written to \
+                 stdout"
             );
             eprintln!(
                 "       cargo xtask bench studies [STUDY|FILE.json…]  studies, or what `reproduce --json=FILE` wrote, against \

@@ -237,7 +237,7 @@ pub struct AbArgs {
     /// Time limit of one execution, at most 50s
     #[arg(long, default_value = "50s", value_parser = timeout)]
     pub timeout: u32,
-    /// Compare even when exit codes are not 0 or standard output differs
+    /// Compare even when exit codes are not 0 (126 and 127 of a shell stay failures: it could not start what it was given) or standard output differs
     #[arg(long)]
     pub anyway: bool,
     /// How to trace one execution of each command before the rounds: auto, tracepoints, ptrace, none
@@ -402,7 +402,7 @@ pub struct PredictArgs {
     /// Memory available to the page cache [default: what was available when the run began]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Bytes>,
-    /// State of the pages before the reads: cached or mapped, as far as they fit into memory, or cold
+    /// State of the pages before the reads: cached, mapped or locked, as far as they fit into memory, or cold
     #[arg(long, default_value = "cached")]
     pub state: State,
     #[arg(long, value_name = "FILL", default_value = "sequential", help = fills(), value_parser = filled(), hide_possible_values = true)]
@@ -496,10 +496,10 @@ pub struct HistoryArgs {
     /// Only runs of this experiment or study
     #[arg(long, value_name = "NAME")]
     pub experiment: Option<String>,
-    /// Only runs since this day, month or second: 2026-11-20
+    /// Only runs since this year, month, day, hour, minute or second: 2026-11-20
     #[arg(long, value_name = "DATE", value_parser = date)]
     pub since: Option<String>,
-    /// Only runs up to and including this day, month or second
+    /// Only runs up to and including this year, month, day, hour, minute or second
     #[arg(long, value_name = "DATE", value_parser = date)]
     pub until: Option<String>,
     /// Show the times of these cells over all runs instead of the list: 'native/mmap scan cached 64KiB'
