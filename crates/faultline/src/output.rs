@@ -74,6 +74,20 @@ impl OutputArgs {
         self.files().find(|path| is_measured(path)).map_or(Ok(()), |path| Err(refused(path)))
     }
 
+    /// Whether none of the files is one that this command reads itself: an experiment, a trace, a record.
+    ///
+    /// # Errors
+    /// Which one.
+    pub fn spare_read<'a>(&self, read: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+        let read: Vec<FileIdentity> = read.into_iter().filter_map(identity).collect();
+        match self.files().find(|path| identity(path).is_some_and(|it| read.contains(&it))) {
+            Some(path) => {
+                Err(UsageError(format!("{} is a file that is read; it is never changed", path.display())).into())
+            }
+            None => Ok(()),
+        }
+    }
+
     fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.documents.0.iter().map(|(_, path)| path).filter(|path| !is_stdout(path))
     }

@@ -106,6 +106,29 @@ fn nothing_in_a_folder_that_is_measured_is_overwritten_and_that_is_said_before_a
 }
 
 #[test]
+fn what_a_command_reads_itself_is_never_overwritten() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let log = sandbox.write(
+        "log",
+        format!("7 openat(AT_FDCWD</>, \"q\", O_RDONLY) = 3<{file}>\n7 read(3<{file}>, \"\"..., 99) = 99\n"),
+    );
+    let trace = sandbox.at("q.trace");
+    sandbox.run(&["trace", "import", &log, "-o", &trace]).expect(0);
+    let before = fs::read(&trace).unwrap();
+    let over = format!("--csv={trace}");
+    sandbox.run(&["run", &file, "--trace", &trace, &over, "--force"]).refused(2, &["never changed"]);
+    let advise = ["advise", "--once", &over, "--force", "--trace", &trace, &file, "--", "true"];
+    sandbox.run(&advise).refused(2, &["never changed"]);
+    assert!(fs::read(&trace).unwrap() == before);
+    let text = "title = \"t\"\n[[compare]]\nworkload = \"scan\"\nblock = \"4 KiB\"\nstate = \"as-is\"\narms = [\"read\", \"mmap\"]\n";
+    let experiment = sandbox.write("own.toml", text);
+    let over = format!("--json={experiment}");
+    sandbox.run(&["run", &file, "-e", &experiment, &over, "--force"]).refused(2, &["never changed"]);
+    assert_eq!(fs::read_to_string(&experiment).unwrap(), text);
+}
+
+#[test]
 fn what_no_test_file_can_answer_is_refused_before_one_is_made() {
     let sandbox = Sandbox::new();
     let folder = sandbox.folder("folder");

@@ -9,14 +9,20 @@ use std::{
     ffi::{OsStr, OsString},
     fs::{self, File},
     io::{self, Read},
-    os::unix::ffi::{OsStrExt, OsStringExt},
+    os::unix::{
+        ffi::{OsStrExt, OsStringExt},
+        fs::MetadataExt,
+    },
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Context, Result, bail};
-use rustix::fs::{FileType, OFlags, Stat};
+use rustix::{
+    fs::{FileType, OFlags, Stat},
+    process::geteuid,
+};
 use schema::leftover::{FileIdentity, Leftover, LeftoverKind};
 use sys::{
     folder::{Folder, Identity},
@@ -169,7 +175,7 @@ impl CleanupJournal {
             Err(removal) => return Some(removal),
         };
         let in_use = ready.leftover.kind == LeftoverKind::Cgroup && sys::cgroup::is_in_use(&ready.path);
-        look(&ready.path, ready.leftover).err().or_else(|| in_use.then(|| still_in(&ready.path)))
+        look(&ready).err().or_else(|| in_use.then(|| still_in(&ready.path)))
     }
 
     /// Deletes what a stale entry is about, and then the entry.
@@ -181,7 +187,7 @@ impl CleanupJournal {
             Ok(ready) => ready,
             Err(removal) => return Ok(removal),
         };
-        let removal = match look(&ready.path, ready.leftover) {
+        let removal = match look(&ready) {
             Ok((folder, stat)) => match ready.leftover.kind {
                 LeftoverKind::File => remove_file(&ready.path, &folder, &stat)?,
                 LeftoverKind::Cgroup => remove_cgroup(&ready.path)?,
@@ -332,7 +338,8 @@ fn ready(found: &Found) -> Result<Ready<'_>, Removal> {
 }
 
 /// What both kinds have in common: the thing itself and the folder it lies in, when it is where and what the entry says.
-fn look(path: &Path, leftover: &Leftover) -> Result<(Folder, Stat), Removal> {
+fn look(ready: &Ready) -> Result<(Folder, Stat), Removal> {
+    let (path, leftover) = (&ready.path, ready.leftover);
     let refused = |reason: String| Err(Removal::Refused(format!("{}: {reason}", path.display())));
     // No group outlives its boot; a group with its name now belongs to another process.
     if leftover.kind == LeftoverKind::Cgroup && leftover.owner.boot_id != process::this().boot_id {
@@ -370,6 +377,12 @@ fn look(path: &Path, leftover: &Leftover) -> Result<(Folder, Stat), Removal> {
         if !same {
             return refused(format!("another {} has its name now", noun(leftover.kind)));
         }
+    }
+    // An entry says what its writer likes: of another user's, root deletes what that user could delete.
+    let by = ready.entry.metadata().map_or(u32::MAX, |it| it.uid());
+    let is_theirs = || stat.st_uid == by || folder.owner().is_ok_and(|it| it == by);
+    if geteuid().is_root() && by != 0 && leftover.kind == LeftoverKind::File && !is_theirs() {
+        return refused(format!("its entry is of user {by}, whose neither the file nor its folder is"));
     }
     if leftover.kind == LeftoverKind::Cgroup && !sys::cgroup::is_group(path) {
         return refused("it is not in a cgroup file system".into());

@@ -72,8 +72,8 @@ impl Store {
         }
         let advice = || {
             format!(
-                "the run {} was not saved in {}; use `--json=FILE` to keep it elsewhere, or set {} to a folder with \
-                 free space",
+                "the run {} was not saved in {}; use `--json=FILE` to keep it elsewhere, or set {} to another \
+                 folder",
                 record.id,
                 self.folder.display(),
                 places::VARIABLE
@@ -111,7 +111,7 @@ impl Store {
             Folder::open_own(folder).and_then(|it| atomic::written(&it, "room", &vec![1; ROOM_BYTES])).map(drop);
         written.with_context(|| {
             format!(
-                "no run can be saved in {}; set {} to a folder with free space, or use `--json=FILE`",
+                "no run can be saved in {}; set {} to another folder, or use `--json=FILE`",
                 self.folder.display(),
                 places::VARIABLE
             )

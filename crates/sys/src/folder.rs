@@ -245,6 +245,14 @@ impl Folder {
         give(made, &self.held)
     }
 
+    /// Whose it is.
+    ///
+    /// # Errors
+    /// fstat(2) fails.
+    pub fn owner(&self) -> io::Result<u32> {
+        Ok(rustix::fs::fstat(&self.held)?.st_uid)
+    }
+
     /// Opens a regular file of the folder for reading and writing; links are not followed, and what is no file is not waited for.
     ///
     /// # Errors

@@ -61,6 +61,7 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
         ))
         .into());
     }
+    args.output.spare_read(args.trace.iter().map(|it| it.as_path()).chain([Path::new(&args.run)]))?;
     warn_of_other_folder(&before);
     let interrupted = measure::interrupt_flag()?;
     let store = output::store(&args.output);

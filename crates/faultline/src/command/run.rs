@@ -22,6 +22,7 @@ use crate::{
 pub fn run(args: &RunArgs) -> Result<Exit> {
     let mut experiment = experiment::load(args)?;
     let size = args.size.map(|size| size.0);
+    args.output.spare_read([Path::new(&args.experiment)].into_iter().chain(args.trace.as_deref()))?;
     let replay::Replays { traces, files } =
         replay::open(&mut experiment, args.target.as_deref().unwrap_or(Path::new(".")), size)?;
     let usual = experiment.budget_s.map_or(measure::BUDGET, |it| Duration::from_secs(it.into()));

@@ -55,7 +55,8 @@ fn spare(output: &Path, mut read: impl Iterator<Item = FileIdentity>) -> Result<
     match output::identity(output).is_some_and(|output| read.any(|it| it == output)) {
         true => {
             let shown = output.display();
-            Err(UsageError(format!("{shown} is a file that is read; it is never changed")).into())
+            Err(UsageError(format!("{shown} is a file that is read, or that the command reaches; it is never changed"))
+                .into())
         }
         false => Ok(()),
     }

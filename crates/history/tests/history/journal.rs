@@ -127,6 +127,34 @@ fn a_run_that_died_between_its_note_and_its_file_is_cleaned_up_too() {
 }
 
 #[test]
+fn of_an_entry_of_another_user_root_deletes_what_that_user_could_delete() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root is misled by others");
+        return;
+    }
+    use std::os::unix::fs::chown;
+    let forged = || {
+        let scene = scene();
+        let path = scene.left_behind(".faultline-1.data");
+        scene.change(|leftover| leftover.identity = None);
+        for entry in fs::read_dir(&scene.entries).unwrap() {
+            chown(entry.unwrap().path(), Some(65_534), None).unwrap();
+        }
+        (scene, path)
+    };
+    let (scene, path) = forged();
+    assert!(scene.refusal().contains("of user 65534"));
+    assert!(path.exists());
+    let (scene, path) = forged();
+    chown(&path, Some(65_534), None).unwrap();
+    assert!(matches!(scene.clean()[..], [Removal::Deleted { .. }]));
+    let (in_theirs, file) = forged();
+    chown(&in_theirs.place, Some(65_534), None).unwrap();
+    assert!(matches!(in_theirs.clean()[..], [Removal::Deleted { .. }]));
+    assert!(!path.exists() && !file.exists());
+}
+
+#[test]
 fn nothing_is_deleted_that_is_not_the_very_file() {
     let users = |scene: &Scene| {
         let path = scene.place.join("thesis.tex");

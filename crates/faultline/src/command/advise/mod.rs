@@ -63,6 +63,7 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
     if args.save_trace.as_deref().is_some_and(output::is_stdout) {
         return Err(UsageError("a trace is no text; name a file for it with --save-trace".into()).into());
     }
+    args.output.spare_read(args.trace.as_deref())?;
     args.output.check_with(&[("save-trace", args.save_trace.as_deref())])?;
     let mistake = match (&args.trace, &args.file) {
         (Some(_), None) => {
