@@ -364,6 +364,21 @@ fn a_run_that_decided_nothing_says_why_and_what_to_try() {
         squeezed(&overview(&unequal)).contains("Nothing decided: in 10 comparisons the arms did not do the same work")
     );
 
+    // Why is said here: what follows on the first screen does not have it.
+    for it in &mut unequal.findings.comparisons {
+        it.reason = Some(Reason::NotFinite);
+    }
+    let why = format!("did not do the same work: {}", report::words::reason(&Reason::NotFinite));
+    assert!(squeezed(&overview(&unequal)).contains(&squeezed(&why)));
+    // One without a pass is no example of what more rounds decide.
+    let mut impossible = run();
+    judge(&mut impossible, Verdict::Undecided);
+    for (at, it) in impossible.findings.comparisons.iter_mut().enumerate() {
+        (it.pairs, it.reason) = if at == 1 { (5, Some(Reason::NotFinite)) } else { (0, Some(Reason::NoPass)) };
+    }
+    let text = squeezed(&overview(&impossible));
+    assert!(text.contains(&squeezed(&report::words::reason(&Reason::NotFinite))), "{text}");
+
     let mut lost = run();
     judge(&mut lost, Verdict::Undecided);
     lost.findings.comparisons.clear();

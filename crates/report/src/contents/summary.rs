@@ -178,7 +178,7 @@ fn nothing_decided(record: &Record, findings: &Findings) -> Option<String> {
         return Some(format!("no two arms were measured under one condition.{advice}"));
     }
     let undecided: Vec<&Comparison> = comparisons.iter().filter(|it| it.verdict == Verdict::Undecided).collect();
-    let incomparable = comparisons.iter().filter(|it| it.verdict == Verdict::NotComparable).count();
+    let incomparable: Vec<&Comparison> = comparisons.iter().filter(|it| it.verdict == Verdict::NotComparable).collect();
     let mut sentences = Vec::new();
     if !undecided.is_empty() {
         let total = comparisons.len();
@@ -186,26 +186,30 @@ fn nothing_decided(record: &Record, findings: &Findings) -> Option<String> {
             all if all == total => all_of(all, "comparison", "comparisons"),
             some => format!("{some} of {total} comparisons"),
         };
-        let (often, reason) = most_often(record, &undecided);
         // Rounds help where both arms were measured, and nowhere else; and not where the run was stopped.
         let measured: Vec<&Comparison> =
             undecided.iter().filter(|it| it.pairs > 0 && !record.was_stopped()).copied().collect();
+        // What cannot be had here is no example of what rounds decide.
+        let (often, reason) =
+            most_often(record, if measured.is_empty() { &undecided } else { &measured }, undecided.len());
         let advice: String = more_rounds(record, &measured).iter().map(|it| format!(". {it}")).collect();
         let verb = if undecided.len() == 1 { "is" } else { "are" };
         sentences.push(format!("{which} {verb} undecided{often}: {reason}{advice}"));
     }
-    if incomparable > 0 {
+    if !incomparable.is_empty() {
+        let (often, reason) = most_often(record, &incomparable, incomparable.len());
         sentences.push(format!(
-            "in {incomparable} comparison{} the arms did not do the same work; the reasons are listed below",
-            plural(incomparable)
+            "in {} comparison{} the arms did not do the same work{often}: {reason}",
+            incomparable.len(),
+            plural(incomparable.len())
         ));
     }
     Some(sentences.join("; ") + ".")
 }
 
-/// The reason that most of them give in the same words, and how often it is; where each has numbers of its own, the
-/// comparison whose reason it is.
-fn most_often(record: &Record, undecided: &[&Comparison]) -> (String, String) {
+/// The reason that most of them give in the same words, and how often it is of so many in all; where each has numbers of its own,
+/// the comparison whose reason it is.
+fn most_often(record: &Record, undecided: &[&Comparison], of: usize) -> (String, String) {
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
     for it in undecided {
         *times.entry(why_open(it)).or_default() += 1;
@@ -215,7 +219,7 @@ fn most_often(record: &Record, undecided: &[&Comparison]) -> (String, String) {
     let Some(first) = first else { return Default::default() };
     let is_alone = times.values().filter(|it| **it == most).count() == 1;
     let often = match most {
-        all if all == undecided.len() => String::new(),
+        all if all == of => String::new(),
         several if several > 1 && is_alone => ", most often".to_string(),
         _ => {
             let names = Names::of(record);
