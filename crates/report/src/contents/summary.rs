@@ -485,13 +485,14 @@ pub(crate) fn title(record: &Record) -> String {
     format!("{file} · {}{device} · {kernel}", target.file_system)
 }
 
-/// `10,000 files of tree, big.log`
+/// `10,000 files of tree, big.log`, `2 files: a, b`
 fn named(files: &Files) -> String {
     const SHOWN: usize = 3;
     let names: Vec<&str> = files.named.iter().take(SHOWN).map(|it| it.path.as_str()).collect();
     let more = if files.named.len() > SHOWN { ", …" } else { "" };
     let count = number::count(files.count as f64);
-    shortened(&format!("{count} file{} of {}{more}", plural(files.count as usize), names.join(", ")), 300).into_owned()
+    let of = if files.named.iter().any(|it| it.folder) { " of" } else { ":" };
+    shortened(&format!("{count} file{}{of} {}{more}", plural(files.count as usize), names.join(", ")), 300).into_owned()
 }
 
 /// Which run this is: experiment, how long, id.
