@@ -231,6 +231,8 @@ pub fn reopen(
         let Some(asked) = &compare.trace else { continue };
         replays_any = true;
         let which = match asked {
+            // Where a folder was named, it is what a trace has of the files there.
+            TraceAsked::Read(of) if of.is_of_several() => format!("{}, which may be a part of one,", of.short()),
             TraceAsked::Read(of) => of.short().to_string(),
             TraceAsked::Named { path, .. } => format!("{path:?}, whose digest it does not say"),
         };

@@ -145,14 +145,19 @@ impl TraceFile {
             (None, _) => place(&|it| is_measured(&it.path)).or_else(the_only),
         };
         let Some(place) = place else {
-            let paths: Vec<&str> = self.header.files.iter().map(|it| it.path.as_str()).take(5).collect();
-            let (count, paths) = (self.header.files.len(), paths.join(", "));
+            // Those that most is read of: a program maps many others when it starts.
+            let mut read: Vec<(u64, &str)> =
+                self.files.iter().zip(&self.header.files).map(|(of, it)| (of.bytes, it.path.as_str())).collect();
+            read.sort_by_key(|it| std::cmp::Reverse(it.0));
+            let paths: Vec<&str> = read.iter().map(|it| it.1).take(5).collect();
+            let more = if read.len() > paths.len() { ", …" } else { "" };
+            let (count, paths) = (self.header.files.len(), format!("{}{more}", paths.join(", ")));
             match named {
                 Some(name) => bail!("the trace has no file {name}; it has {paths}"),
                 None => bail!(
                     "the trace has {count} files, and none of them is the one that is measured: {paths}; name one with \
-                     workload = {{ replay = \"FILE\", file = \"PATH\" }}, make a trace of one with `faultline trace import \
-                     --file`, or measure the folder that has all of them"
+                     workload = {{ replay = \"FILE\", file = \"PATH\" }}, make a trace of one (--file of `faultline trace record` and \
+                     `import`), or measure a folder that has some of them, without --size"
                 ),
             }
         };
