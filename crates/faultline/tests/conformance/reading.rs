@@ -190,7 +190,18 @@ fn every_method_does_the_work_that_the_reference_says() {
                 let (method, options) = (arm.method.clone(), arm.options.clone());
                 let untimed = worker.untimed(arm, done);
                 let job = Job { method, options, untimed, ..job.clone() };
-                match check(&mut link, &job, expected, before.as_ref()) {
+                let mut outcome = check(&mut link, &job, expected, before.as_ref());
+                // What an ordinary user may lock is for all processes together, and the kernel gives back that of a ring some time
+                // after its end (io_uring/io_uring.c, `io_ring_exit_work`).
+                for _ in 0..50 {
+                    if !outcome.as_ref().is_err_and(|it| it.to_string().contains("registering buffers")) {
+                        break;
+                    }
+                    std::thread::sleep(std::time::Duration::from_millis(100));
+                    link = worker.start(arm).0;
+                    outcome = check(&mut link, &job, expected, before.as_ref());
+                }
+                match outcome {
                     Ok(Ok(())) => done += 1,
                     Ok(Err(reason)) => drop(reasons.insert(reason)),
                     Err(wrong) => panic!("{}: {arm}: {wrong}: {job:?}", worker.name),
