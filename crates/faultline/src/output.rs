@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use rustix::fs::{Access, OFlags};
 use schema::{Findings, Record, across::RunComparison, leftover::FileIdentity};
 use sys::{
-    folder::Folder,
+    folder::{Folder, lies_in},
     whole::{AccessRights, Place, Taken, Whole, folder_of},
 };
 
@@ -74,18 +74,13 @@ impl OutputArgs {
         self.files().find(|path| is_measured(path)).map_or(Ok(()), |path| Err(refused(path)))
     }
 
-    /// Whether none of the files is one that this command reads itself: an experiment, a trace, a record.
+    /// As `spare_read`, of all files.
     ///
     /// # Errors
     /// Which one.
     pub fn spare_read<'a>(&self, read: impl IntoIterator<Item = &'a Path>) -> Result<()> {
         let read: Vec<FileIdentity> = read.into_iter().filter_map(identity).collect();
-        match self.files().find(|path| identity(path).is_some_and(|it| read.contains(&it))) {
-            Some(path) => {
-                Err(UsageError(format!("{} is a file that is read; it is never changed", path.display())).into())
-            }
-            None => Ok(()),
-        }
+        self.files().try_for_each(|path| spare_read(path, read.iter().copied()))
     }
 
     fn files(&self) -> impl Iterator<Item = &PathBuf> {
@@ -299,6 +294,22 @@ fn refused(path: &Path) -> anyhow::Error {
     UsageError(format!("{} is, or may be, a file that is measured; those are never changed", path.display())).into()
 }
 
+/// Whether a file is none that this command reads itself, as an experiment, a trace or a record, nor one that a command of the
+/// user's reaches meanwhile.
+///
+/// # Errors
+/// It is one of them.
+pub fn spare_read(path: &Path, mut read: impl Iterator<Item = FileIdentity>) -> Result<()> {
+    match identity(path).is_some_and(|it| read.any(|read| read == it)) {
+        true => {
+            let shown = path.display();
+            Err(UsageError(format!("{shown} is a file that is read, or that the command reaches; it is never changed"))
+                .into())
+        }
+        false => Ok(()),
+    }
+}
+
 /// Whether a file is none of those that a record is of, as far as they are still there.
 ///
 /// # Errors
@@ -309,12 +320,8 @@ pub fn spare_measured(record: &Record, path: &Path) -> Result<()> {
     let (folders, others) = (named().filter(|it| it.folder), named().filter(|it| !it.folder).map(|it| &it.path));
     let mut measured = std::iter::once(&record.target.path).chain(others).chain(files().flat_map(|it| &it.first));
     // The record has the names of some files alone, and any that is there may be one of the others.
-    let place = fs::canonicalize(path).ok();
-    let is_in = |folder: &str| {
-        let folder = fs::canonicalize(folder).ok();
-        place.as_ref().zip(folder).is_some_and(|(place, folder)| place.starts_with(folder))
-    };
-    match measured.any(|it| is_same_file(path, Path::new(it))) || folders.into_iter().any(|it| is_in(&it.path)) {
+    let is_in_folder = || folders.into_iter().any(|it| lies_in(path, Path::new(&it.path)));
+    match measured.any(|it| is_same_file(path, Path::new(it))) || is_in_folder() {
         true => Err(refused(path)),
         false => Ok(()),
     }

@@ -132,6 +132,7 @@ fn gather(files: &[PathBuf], folders: &[PathBuf], keep_cache: bool, interrupted:
 /// # Errors
 /// The experiment asks for nothing but files as they were found in the page cache.
 pub fn can_be_made(experiment: &Experiment) -> Result<(), UsageError> {
+    let is_as_found = |it: &Compare| has_fill_found(it) && it.state.iter().all(|state| state.is_filled());
     match experiment.comparisons.is_empty() || !experiment.comparisons.iter().all(is_as_found) {
         true => Ok(()),
         false => Err(UsageError(
@@ -142,10 +143,9 @@ pub fn can_be_made(experiment: &Experiment) -> Result<(), UsageError> {
     }
 }
 
-/// It begins with pages that were in the page cache when they were found, and with no others.
-fn is_as_found(it: &Compare) -> bool {
-    let is_found = !it.fill.is_empty() && it.fill.iter().all(|fill| *fill == Fill::Found);
-    is_found && it.state.iter().all(|state| state.is_filled())
+/// Where it begins with pages in the page cache, they are those that were found there.
+pub fn has_fill_found(it: &Compare) -> bool {
+    !it.fill.is_empty() && it.fill.iter().all(|fill| *fill == Fill::Found)
 }
 
 /// A file of the user's is never written, whatever an experiment says: the lab leaves out what writes. Where nothing else is

@@ -9,7 +9,7 @@ use std::{
 
 use lab::fixture;
 use rustix::fs::{Access, access};
-use schema::{Bytes, Experiment, Fill, State, experiment::Compare};
+use schema::{Bytes, Experiment, State, experiment::Compare};
 
 use crate::{output, subject};
 
@@ -83,7 +83,7 @@ fn needs_folder(asked: &Asked) -> bool {
 
 fn evicts(experiment: &Experiment) -> bool {
     let is_as_found = |it: &Compare| {
-        let found = it.fill.iter().all(|fill| *fill == Fill::Found);
+        let found = subject::has_fill_found(it);
         it.state.iter().all(|state| *state == State::AsIs || found && state.is_filled())
     };
     !experiment.comparisons.iter().all(is_as_found)

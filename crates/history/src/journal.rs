@@ -215,9 +215,8 @@ impl Entry {
     pub fn created(&mut self, (device, inode): Identity) -> Result<()> {
         self.leftover.identity = Some(FileIdentity { device, inode });
         // Locked before it takes the place of the one before, so that the entry is at no moment without its lock.
-        self._held = write(&self.folder, &self.name, &mut self.leftover, Taken::Replace).with_context(|| {
-            format!("the entry {} cannot be updated", self.folder.path().join(&self.name).display())
-        })?;
+        self._held = write(&self.folder, &self.name, &mut self.leftover, Taken::Replace)
+            .with_context(|| format!("the entry {} cannot be updated", self.file().display()))?;
         Ok(())
     }
 
@@ -229,7 +228,12 @@ impl Entry {
         self.folder
             .unname(OsStr::new(&self.name))
             .map(drop)
-            .with_context(|| format!("the entry {} cannot be removed", self.folder.path().join(&self.name).display()))
+            .with_context(|| format!("the entry {} cannot be removed", self.file().display()))
+    }
+
+    /// By its path when its folder was opened, for what is said of it.
+    fn file(&self) -> PathBuf {
+        self.folder.path().join(&self.name)
     }
 }
 

@@ -100,7 +100,7 @@ impl Folder {
     }
 
     fn held(held: OwnedFd) -> io::Result<Folder> {
-        let path = fs::read_link(format!("/proc/self/fd/{}", held.as_raw_fd()))?;
+        let path = fs::read_link(own_path_of(&held))?;
         Ok(Folder { held, path })
     }
 
@@ -141,8 +141,7 @@ impl Folder {
                 return Err(Errno::NOTDIR.into());
             }
             // The owner of the folder may have put another one in its place by now; one that is empty is worth nothing.
-            let is_empty =
-                || fs::read_dir(format!("/proc/self/fd/{}", found.as_raw_fd())).is_ok_and(|mut it| it.next().is_none());
+            let is_empty = || fs::read_dir(own_path_of(&found)).is_ok_and(|mut it| it.next().is_none());
             if is_new && is_empty() {
                 give(&found, &at)?;
             }
@@ -167,10 +166,9 @@ impl Folder {
         Ok((found, about))
     }
 
-    /// A path of this very folder for this process, while it is open here (proc_pid_fd(5)). Unlike `path_of` it is right also where
-    /// /proc numbers processes otherwise.
+    /// As long as this lives, whatever its name is by then.
     pub(crate) fn for_now(&self) -> PathBuf {
-        format!("/proc/self/fd/{}", self.held.as_raw_fd()).into()
+        own_path_of(&self.held)
     }
 
     /// Absolute and without links.
@@ -200,8 +198,7 @@ impl Folder {
     /// # Errors
     /// The name is taken, or the folder cannot be written.
     pub fn name(&self, file: &File, name: &OsStr) -> io::Result<()> {
-        let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
-        Ok(rustix::fs::linkat(CWD, itself, &self.held, name, AtFlags::SYMLINK_FOLLOW)?)
+        Ok(rustix::fs::linkat(CWD, own_path_of(file), &self.held, name, AtFlags::SYMLINK_FOLLOW)?)
     }
 
     /// A second name of a file of the folder.
@@ -393,6 +390,18 @@ fn names_of(path: &Path) -> Vec<OsString> {
         _ => None,
     });
     names.rev().collect()
+}
+
+/// Whether a path leads into a folder, or below it; false where one of them is not there.
+pub fn lies_in(path: &Path, folder: &Path) -> bool {
+    let [path, folder] = [path, folder].map(|it| fs::canonicalize(it).ok());
+    path.zip(folder).is_some_and(|(path, folder)| path.starts_with(folder))
+}
+
+/// A path of what is open here, for this process and while it is open (proc_pid_fd(5)). Unlike `path_of` it is right also where
+/// /proc numbers processes otherwise.
+fn own_path_of(open: &impl AsRawFd) -> PathBuf {
+    format!("/proc/self/fd/{}", open.as_raw_fd()).into()
 }
 
 /// A folder that only this user may enter, created if missing; its path without links.

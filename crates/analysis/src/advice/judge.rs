@@ -440,6 +440,10 @@ fn without_gain(
         settles: Some(settles),
         ..advice.clone()
     };
+    let no_gain = |because: AdviceReason| match maps_a_part(found) {
+        Some(why) => open(why, Settles::Switch),
+        None => no_difference(advice.clone(), because),
+    };
     // That the program gains nothing by its own switch to an arm is known without its replay.
     let measured = |it: &Candidate| {
         let of_arm = advice.switched.iter().filter(|switched| switched.like.as_ref() == Some(&it.arm.name));
@@ -449,10 +453,7 @@ fn without_gain(
     let gains = |it: &Candidate| measured(it).unwrap_or(it.widest);
     let Some(most) = all.iter().max_by(|a, b| gains(a).ci_high.total_cmp(&gains(b).ci_high)) else {
         if let Some(times) = least_of_slower(found) {
-            if let Some(because) = maps_a_part(found) {
-                return open(because, Settles::Switch);
-            }
-            return no_difference(advice, AdviceReason::AllSlower { times });
+            return no_gain(AdviceReason::AllSlower { times });
         }
         let none = || (few_rounds(found), found.more_rounds());
         let (because, settles) = uncompared(found, &|_| true).unwrap_or_else(none);
@@ -486,10 +487,7 @@ fn without_gain(
         if let Some(because) = one_sided.and_then(at_share) {
             return open(because, Settles::Switch);
         }
-        if let Some(because) = maps_a_part(found) {
-            return open(because, Settles::Switch);
-        }
-        return no_difference(advice, AdviceReason::BestGains { arm: most.arm.name.clone(), most: ci_high });
+        return no_gain(AdviceReason::BestGains { arm: most.arm.name.clone(), most: ci_high });
     }
     let (arm, times) = (most.arm.name.clone(), 1.0 + found.noise);
     let was_measured = measured(most).is_some();

@@ -397,9 +397,8 @@ fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<
     let not_told_apart = [others, undecided].concat();
     let (verdict, says) = if ties.is_empty() && not_told_apart.is_empty() {
         // One that was set aside because it was not measured at the size of the job may come closer by the rounds.
-        let is_closer = |it: &&&Compared| it.finding.speedup.is_some() && median(it) > median(next);
-        let is_set_aside =
-            next.finding.answer_of.is_confirmed() && slower.iter().chain(&behind).any(|it| is_closer(&it));
+        let is_closer = |it: &&Compared| it.finding.speedup.is_some() && median(it) > median(next);
+        let is_set_aside = next.finding.answer_of.is_confirmed() && slower.iter().chain(&behind).any(is_closer);
         let of_job = of_job || is_set_aside;
         let says = LineAnswer::BaselineWins {
             baseline: name,

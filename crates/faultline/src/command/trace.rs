@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs::File, io::BufReader, path::Path};
 
 use anyhow::{Context, Result};
 use lab::trace::{self, NotRecorded, Recording, TraceFile};
-use schema::{leftover::FileIdentity, observation::Means};
+use schema::observation::Means;
 
 use crate::{
     cli::{TraceCommand, TraceExportArgs, TraceImportArgs, TraceRecordArgs},
@@ -35,7 +35,7 @@ fn record(args: &TraceRecordArgs) -> Result<()> {
     let interrupted = measure::interrupt_flag()?;
     let (command, files) = (&args.command, &args.file);
     // Before anything runs; and once more when it is known which files were read.
-    spare(&args.output, files.iter().filter_map(|it| output::identity(it)))?;
+    output::spare_read(&args.output, files.iter().filter_map(|it| output::identity(it)))?;
     let (exact, limit) = (args.exact_budget, args.limit);
     let asked = Recording { command, files, exact, limit, whole: false, by: Means::ALL };
     let recorded = trace::record(&asked, &interrupted).map_err(|why| match why {
@@ -44,27 +44,15 @@ fn record(args: &TraceRecordArgs) -> Result<()> {
     })?;
     let (table, seen) = (&recorded.trace.header.files, &recorded.observation.files);
     let seen = seen.iter().filter_map(|it| output::identity(Path::new(&it.path)));
-    spare(&args.output, table.iter().filter_map(|it| it.identity).chain(seen))?;
+    output::spare_read(&args.output, table.iter().filter_map(|it| it.identity).chain(seen))?;
     let trace = if args.redact { recorded.trace.redacted()? } else { recorded.trace };
     output::write_bytes(&args.output, &trace.bytes()?, args.force)?;
     show_written(&args.output)
 }
 
-/// Whether what is written does not go over a file that the program, or this command, reads.
-fn spare(output: &Path, mut read: impl Iterator<Item = FileIdentity>) -> Result<()> {
-    match output::identity(output).is_some_and(|output| read.any(|it| it == output)) {
-        true => {
-            let shown = output.display();
-            Err(UsageError(format!("{shown} is a file that is read, or that the command reaches; it is never changed"))
-                .into())
-        }
-        false => Ok(()),
-    }
-}
-
 fn import(args: &TraceImportArgs) -> Result<()> {
     check(&args.output, args.force)?;
-    spare(&args.output, output::identity(&args.log).into_iter())?;
+    output::spare_read(&args.output, output::identity(&args.log).into_iter())?;
     let log = File::open(&args.log).with_context(|| format!("cannot open {}", args.log.display()))?;
     // As it was typed, and as strace shows it.
     let typed = args.file.iter().cloned();
@@ -91,7 +79,7 @@ fn show(path: &Path) -> Result<()> {
 
 fn export(args: &TraceExportArgs) -> Result<()> {
     output::check(&[("output", Some(&args.output))], args.force)?;
-    spare(&args.output, output::identity(&args.trace).into_iter())?;
+    output::spare_read(&args.output, output::identity(&args.trace).into_iter())?;
     let trace = TraceFile::open(&args.trace)?;
     replay::warn_of_gaps(&trace);
     // As a file that was replaced, or that another program has under the same name in a namespace of its own.

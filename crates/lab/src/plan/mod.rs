@@ -276,7 +276,6 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
     cross_some(&mut conditions, &compare.threads, |it| it.trace.is_none(), |it, threads| it.threads = threads);
     let has_others = |it: &Condition| it.threads > 1;
     cross_some(&mut conditions, &compare.descriptor, has_others, |it, descriptor| it.descriptor = descriptor);
-    let is_anywhere = |it: &Condition| it.workload.has_blocks() && !it.workload.is_ascending();
     cross_some(&mut conditions, &compare.aligned, is_anywhere, |it, aligned| it.aligned = aligned);
     cross(&mut conditions, &compare.storage, |it, throttle| {
         let storage =
@@ -308,6 +307,11 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
 
 /// Of the range, in state `limited`, when the experiment does not say it.
 const MEMORY_SHARE: f64 = 0.5;
+
+/// Its blocks lie anywhere, at multiples of their size or not.
+fn is_anywhere(condition: &Condition) -> bool {
+    condition.workload.has_blocks() && !condition.workload.is_ascending()
+}
 
 /// What a worker may use of memory for the file, in state `limited`.
 fn memory_bytes(compare: &Compare, condition: &Condition) -> Option<u64> {
@@ -437,12 +441,10 @@ fn own(compare: &Compare, competitor: &Competitor, condition: &Condition) -> Opt
     changed.block_bytes = own.block.map_or(changed.block_bytes, |block| block.0);
     changed.state = own.state.unwrap_or(changed.state);
     // What the lists say of states and workloads that this one alone has.
-    let is_anywhere = |it: &Condition| it.workload.has_blocks() && !it.workload.is_ascending();
     let listed = if is_anywhere(condition) { None } else { compare.aligned.first().filter(|_| is_anywhere(&changed)) };
     changed.aligned = own.aligned.or(listed.copied()).unwrap_or(changed.aligned);
-    let usual = |it: &Fill| *it == Fill::Sequential;
     if changed.state.is_filled() && changed.fill.is_none() {
-        changed.fill = compare.fill.first().copied().filter(|it| !usual(it));
+        changed.fill = compare.fill.first().copied().filter(|it| *it != Fill::Sequential);
     }
     changed.ops = own.ops.unwrap_or(changed.ops);
     changed.consumed_percent = own.consumed_percent.unwrap_or(changed.consumed_percent);

@@ -28,7 +28,7 @@ use schema::{
     record::{Files, NamedPath, Reading, Resident},
     trace::TracedFile,
 };
-use sys::cache::Way;
+use sys::{cache::Way, folder::lies_in};
 
 use self::gathering::Gathering;
 use super::file::{Stamp, measurable, prove, stayed};
@@ -223,12 +223,7 @@ impl Named {
     /// Whether a file is one of them, or lies in a folder that was named: a record has the names of some of them alone, and any may be
     /// one of the others.
     pub fn may_hold(&self, path: &Path) -> bool {
-        let place = fs::canonicalize(path).ok();
-        let is_in = |folder: &str| {
-            let folder = fs::canonicalize(folder).ok();
-            place.as_ref().zip(folder).is_some_and(|(place, folder)| place.starts_with(folder))
-        };
-        self.holds(path) || self.paths.iter().any(|it| it.folder && is_in(&it.path))
+        self.holds(path) || self.paths.iter().any(|it| it.folder && lies_in(path, Path::new(&it.path)))
     }
 
     /// Those that the table of a trace has, for a worker: known by what they are, or, of a trace of another machine or of a copy, by
