@@ -38,6 +38,7 @@ pub fn built_in(list: &'static [(&str, &str)]) -> impl Iterator<Item = Experimen
 /// Unknown names, with the nearest one, and studies without any of the states.
 pub fn studies(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
     let mut studies = named_studies(&args.studies)?;
+    has_states(&studies, &args.state)?;
     for study in &mut studies {
         if args.full {
             study.full();
@@ -73,15 +74,27 @@ pub fn named_studies(wanted: &[String]) -> Result<Vec<Experiment>> {
     Ok(named)
 }
 
+/// Every state that was asked for is one of a study's.
+fn has_states(studies: &[Experiment], wanted: &[State]) -> Result<()> {
+    let has = |state: &State| studies.iter().flat_map(|it| &it.comparisons).any(|it| it.state.contains(state));
+    let Some(lacking) = wanted.iter().find(|it| !has(it)) else { return Ok(()) };
+    let there: Vec<String> = studies.iter().map(|it| format!("{:?} has {}", it.name, states(it))).collect();
+    Err(UsageError(format!("no study that was named has state {lacking}; {}", there.join("; "))).into())
+}
+
+fn states(study: &Experiment) -> String {
+    let mut states: Vec<&str> = study.comparisons.iter().flat_map(|it| &it.state).map(|it| it.word()).collect();
+    states.sort_unstable();
+    states.dedup();
+    states.join(", ")
+}
+
 /// A study is written for its states: asking for some keeps the comparisons that have them.
 fn keep_states(study: &mut Experiment, wanted: &[State]) -> Result<()> {
     if wanted.is_empty() {
         return Ok(());
     }
-    let mut states: Vec<&str> = study.comparisons.iter().flat_map(|it| &it.state).map(|it| it.word()).collect();
-    states.sort_unstable();
-    states.dedup();
-    let none = format!("study {:?} has none of these states; it has {}", study.name, states.join(", "));
+    let none = format!("study {:?} has none of these states; it has {}", study.name, states(study));
     for compare in &mut study.comparisons {
         compare.state.retain(|state| wanted.contains(state));
     }
@@ -172,7 +185,7 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     }
     let is_study = experiment.study.is_some();
     set_states(&mut experiment.comparisons, &args.state, is_study);
-    leave_out_repeated(&mut experiment.comparisons, &written);
+    join_repeated(&mut experiment.comparisons, &written);
     experiment.comparisons.retain(|compare| !compare.workload.is_empty() && !compare.state.is_empty());
     // Who names states means them as they usually are; --fill names others.
     let fits = |it: &Compare| args.state.is_empty() || !is_for_fills(it, is_study);
@@ -285,15 +298,20 @@ fn set_states(comparisons: &mut [Compare], wanted: &[State], is_study: bool) {
     }
 }
 
-/// Options may make one comparison of several that were written apart: then the first is measured.
-fn leave_out_repeated(comparisons: &mut Vec<Compare>, written: &[Compare]) {
+/// Options may make one comparison of several that were written apart: then the first is measured, with the arms of all.
+fn join_repeated(comparisons: &mut Vec<Compare>, written: &[Compare]) {
     let question = |it: &Compare| Compare { arms: Vec::new(), full_block: Vec::new(), ..it.clone() };
-    let now: Vec<Compare> = comparisons.iter().map(question).collect();
-    let repeats = |at: usize| {
-        (0..at).any(|before| now[before] == now[at] && question(&written[before]) != question(&written[at]))
-    };
-    let mut at = 0..;
-    comparisons.retain(|_| !at.next().is_some_and(repeats));
+    let mut kept: Vec<(usize, Compare)> = Vec::new();
+    for (at, compare) in std::mem::take(comparisons).into_iter().enumerate() {
+        let is_repeated = |(before, it): &&mut (usize, Compare)| {
+            question(it) == question(&compare) && question(&written[*before]) != question(&written[at])
+        };
+        match kept.iter_mut().find(is_repeated) {
+            Some((_, known)) => known.add_arms(compare.arms),
+            None => kept.push((at, compare)),
+        }
+    }
+    *comparisons = kept.into_iter().map(|(_, it)| it).collect();
 }
 
 /// Fills apply to the comparisons with a state that begins in the page cache. Those for which an experiment has fills

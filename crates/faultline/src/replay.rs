@@ -48,13 +48,7 @@ pub fn instead(comparisons: &mut Vec<Compare>, trace: &Path) {
         replayed.arms.retain(|it| it.own.is_empty() && it.arm.fits(Workload::Replay).is_ok());
         let asks = |it: &Compare| Compare { arms: Vec::new(), ..it.clone() };
         match all.iter_mut().find(|it| asks(it) == asks(&replayed)) {
-            Some(known) => {
-                for arm in replayed.arms {
-                    if !known.arms.iter().any(|it| it.does_as(&arm)) {
-                        known.arms.push(arm);
-                    }
-                }
-            }
+            Some(known) => known.add_arms(replayed.arms),
             None if replayed.arms.is_empty() => {}
             None => all.push(replayed),
         }

@@ -96,6 +96,25 @@ fn an_experiment_has_the_budget_that_it_says_unless_the_user_says_another() {
 }
 
 #[test]
+fn options_that_make_one_comparison_of_two_leave_the_arms_of_both() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let compare = |block: &str, arms: &str| {
+        format!("[[compare]]\nworkload = \"scan\"\nblock = \"{block}\"\nstate = \"cached\"\narms = [{arms}]\n")
+    };
+    let own = [compare("4 KiB", "\"read\", \"mmap\""), compare("1 MiB", "\"read\", \"pread\"")].concat();
+    let own = sandbox.write("own.toml", format!("title = \"t\"\n{own}"));
+    let arms = |more: &[&str]| -> Vec<Vec<String>> {
+        let planned = sandbox.run(&[&["run", &file, "-e", &own, "--dry-run", "--json"], more].concat()).expect(0);
+        let planned: schema::plan::PlannedRun = serde_json::from_str(&planned.stdout).unwrap();
+        let names = |it: &schema::plan::PlannedCondition| it.cells.iter().map(|it| it.arm.name.clone()).collect();
+        planned.conditions.iter().map(names).collect()
+    };
+    assert_eq!(arms(&[]), [["native/read", "native/mmap"], ["native/read", "native/pread"]]);
+    assert_eq!(arms(&["--block=64KiB"]), [["native/read", "native/mmap", "native/pread"]]);
+}
+
+#[test]
 fn passes_of_more_blocks_than_can_be_counted_do_not_crash() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 10_000);

@@ -64,7 +64,9 @@ fn a_document_is_of_one_study_and_a_state_is_one_that_the_study_has() {
     let sandbox = Sandbox::new();
     sandbox.run(&["reproduce", "all", "--json"]).refused(2, &["--json takes one study"]);
     sandbox.run(&["reproduce", "dillon-2001", "random-4k-2021", "--csv=x"]).refused(2, &["--csv takes one study"]);
-    sandbox.run(&["reproduce", "random-4k-2021", "--state=locked"]).refused(2, &["none of these states", "cached"]);
+    for states in ["--state=locked", "--state=cached,locked"] {
+        sandbox.run(&["reproduce", "random-4k-2021", states]).refused(2, &["state locked", "has cached"]);
+    }
     sandbox.run(&["reproduce", "dillon-2001", "--dir=/no/such/folder"]).refused(2, &["/no/such/folder is no folder"]);
     assert_eq!(sandbox.left(), [""; 0]);
 }

@@ -442,8 +442,7 @@ fn set<T>(field: &mut T, value: Option<T>) -> bool {
 }
 
 fn size(text: &str) -> Option<u64> {
-    // A rate is no size.
-    text.parse::<Bytes>().ok().filter(|_| !text.ends_with("/s")).map(|it| it.0)
+    text.parse::<Bytes>().ok().map(|it| it.0)
 }
 
 fn number<T: std::str::FromStr>(text: &str, units: &[&str]) -> Option<T> {

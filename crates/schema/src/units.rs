@@ -17,10 +17,7 @@ impl FromStr for Bytes {
 
     /// Exact: no number passes through floating point. A fraction of a byte is cut off.
     fn from_str(text: &str) -> Result<Bytes, String> {
-        // A rate is a size per second; `"21.8 MB/s"` reads better than `"21.8 MB"` where one is meant.
-        let size = text.trim();
-        let size = size.strip_suffix("/s").unwrap_or(size);
-        parse(size)
+        parse(text.trim())
             .map(Bytes)
             .ok_or_else(|| format!("{text:?} is not a size; write it as \"64 KiB\", \"1 GiB\", \"21.8 MB\" or 4096"))
     }
@@ -98,26 +95,54 @@ impl Serialize for Bytes {
     }
 }
 
+struct BytesVisitor {
+    /// A size per second: `"21.8 MB/s"` reads better than `"21.8 MB"`, and both are taken.
+    is_rate: bool,
+}
+
+impl de::Visitor<'_> for BytesVisitor {
+    type Value = Bytes;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(if self.is_rate { "a rate such as \"21.8 MB/s\"" } else { "a size such as \"64 KiB\" or 4096" })
+    }
+
+    fn visit_u64<E: de::Error>(self, bytes: u64) -> Result<Bytes, E> {
+        Ok(Bytes(bytes))
+    }
+
+    fn visit_i64<E: de::Error>(self, bytes: i64) -> Result<Bytes, E> {
+        u64::try_from(bytes).map(Bytes).map_err(|_| E::custom("a size cannot be negative"))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Bytes, E> {
+        let size = text.trim();
+        let size = if self.is_rate { size.strip_suffix("/s").unwrap_or(size) } else { size };
+        size.parse().map_err(E::custom)
+    }
+}
+
 impl<'de> Deserialize<'de> for Bytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
-        struct BytesVisitor;
-        impl de::Visitor<'_> for BytesVisitor {
-            type Value = Bytes;
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("a size such as \"64 KiB\" or 4096")
-            }
-            fn visit_u64<E: de::Error>(self, bytes: u64) -> Result<Bytes, E> {
-                Ok(Bytes(bytes))
-            }
-            fn visit_i64<E: de::Error>(self, bytes: i64) -> Result<Bytes, E> {
-                u64::try_from(bytes).map(Bytes).map_err(|_| E::custom("a size cannot be negative"))
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Bytes, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_any(BytesVisitor)
+        deserializer.deserialize_any(BytesVisitor { is_rate: false })
     }
+}
+
+/// A size per second, read from text.
+struct Rate(Bytes);
+
+impl<'de> Deserialize<'de> for Rate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error> {
+        deserializer.deserialize_any(BytesVisitor { is_rate: true }).map(Rate)
+    }
+}
+
+pub(crate) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Bytes>, D::Error> {
+    Ok(Option::<Rate>::deserialize(deserializer)?.map(|it| it.0))
+}
+
+pub(crate) fn rates<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Bytes>, D::Error> {
+    Ok(Vec::<Rate>::deserialize(deserializer)?.into_iter().map(|it| it.0).collect())
 }
 
 /// No name that can be mistyped is longer.
@@ -162,7 +187,7 @@ mod tests {
         }
         assert_eq!("21.8 MB".parse::<Bytes>().unwrap(), Bytes(21_800_000));
         assert_eq!("4096".parse::<Bytes>().unwrap(), Bytes(4096));
-        for text in ["4 chickens", "", "B", ".", "-1", "1e3", "1..2", "99999999999 TiB", "4 ÄiB", "4 Kx"] {
+        for text in ["4 chickens", "", "B", ".", "-1", "1e3", "1..2", "99999999999 TiB", "4 ÄiB", "4 Kx", "4 KiB/s"] {
             assert!(text.parse::<Bytes>().is_err(), "{text}");
         }
         let sizes = [".5 KiB", "1k", "1K", "1KiB", "1ki", "16EiB", "18446744073709551615", "0.000000000000000000001 B"];

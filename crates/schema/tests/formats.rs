@@ -136,7 +136,9 @@ proptest! {
     fn a_size_is_saved_and_shown_exactly(whole in any::<u64>(), shift in 0u32..64) {
         let size = schema::Bytes(whole >> shift);
         prop_assert_eq!(size.exact().parse::<schema::Bytes>(), Ok(size));
-        prop_assert_eq!(size.exact_rate().parse::<schema::Bytes>(), Ok(size));
+        let throttle = format!("{{\"read_bps\":\"{}\"}}", size.exact_rate());
+        let throttle: schema::experiment::Throttle = serde_json::from_str(&throttle).unwrap();
+        prop_assert_eq!(throttle.read_bps, Some(size));
         let saved = serde_json::to_string(&size).unwrap();
         prop_assert_eq!(serde_json::from_str::<schema::Bytes>(&saved).unwrap(), size);
     }

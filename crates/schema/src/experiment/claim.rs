@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Compare, Experiment, Throttle};
-use crate::{Beside, Bytes, Condition, Consume, Durability, Fill, State, Workload, units::expected};
+use crate::{
+    Beside, Bytes, Condition, Consume, Durability, Fill, State, Workload,
+    units::{self, expected},
+};
 
 /// What a claim may name as its scenario. How each is done stands in the lab; a test there compares the two.
 pub const SCENARIOS: &[&str] = &[
@@ -158,7 +161,7 @@ pub struct Where {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consume: Vec<Consume>,
     /// Read throttles; 0 is the disk as it is.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "units::rates")]
     pub read_bps: Vec<Bytes>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aligned: Vec<bool>,

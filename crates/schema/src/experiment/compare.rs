@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{CELLS_MAX, Variant, one_or_many};
 use crate::{
     Arm, Beside, Bytes, Condition, Consume, Descriptor, Durability, Fill, Layout, Span, State, Workload, trace::Traced,
+    units,
 };
 
 /// Arms × conditions: every list is crossed with every other one.
@@ -131,7 +132,7 @@ pub(super) fn plain_storage() -> Vec<Throttle> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Throttle {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "units::rate")]
     pub read_bps: Option<Bytes>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_iops: Option<u64>,
@@ -310,6 +311,15 @@ const ALIGNED: &str = "blocks in ascending order are always aligned; aligned = f
 const CONSUME: &str = "what is written is consumed by nothing; consume is for workloads that read";
 
 impl Compare {
+    /// Those of another comparison, but for what one of these does already.
+    pub fn add_arms(&mut self, others: Vec<Competitor>) {
+        for arm in others {
+            if !self.arms.iter().any(|it| it.does_as(&arm)) {
+                self.arms.push(arm);
+            }
+        }
+    }
+
     /// Arms, the control among them, times conditions; nothing when that cannot be counted.
     pub(super) fn cells(&self) -> Option<usize> {
         let lists = [
@@ -674,6 +684,15 @@ impl Compare {
         let workloads = self.workload.iter().copied().chain(own().filter_map(|it| it.workload));
         if self.aligned.contains(&false) && workloads.into_iter().all(Workload::is_ascending) {
             return Err(("aligned", ALIGNED.into()));
+        }
+        // Conditions differ in what they have themselves; an arm with a state or workload of its own takes one of the list.
+        if self.aligned.len() > 1 && self.workload.iter().all(|it| it.is_ascending()) {
+            return Err(("aligned", "none of these workloads is random: name one value for the arm that is".into()));
+        }
+        if self.fill.len() > 1 && !self.state.iter().any(|it| it.is_filled()) {
+            let why =
+                "none of these states begins with the pages in the page cache: name one fill for the arm that does";
+            return Err(("fill", why.into()));
         }
         // Conditions have a layout by their own workload, whatever an arm does instead.
         if self.layout != written_before() && !self.workload.iter().any(|it| it.has_layout()) {

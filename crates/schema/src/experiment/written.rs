@@ -683,6 +683,21 @@ state = ["cold", "cached"]
     }
 
     #[test]
+    fn a_list_in_which_no_conditions_would_differ_is_refused() {
+        let of = |own: &str, compare: &str| {
+            let text = format!(
+                "title = \"t\"\n[arms]\nother = {{ method = \"mmap\", own = {{ {own} }} }}\n[[compare]]\narms = [\"pread\", \
+                 \"other\"]\nblock = 4096\nworkload = \"scan\"\nstate = \"cold\"\n{compare}\n"
+            );
+            Experiment::parse("my", &text).map(drop).map_err(|it| it.key.unwrap_or_default())
+        };
+        assert_eq!(of("state = \"cached\"", "fill = \"random\""), Ok(()));
+        assert_eq!(of("state = \"cached\"", "fill = [\"sequential\", \"random\"]"), Err("fill".into()));
+        assert_eq!(of("workload = \"random\"", "aligned = false"), Ok(()));
+        assert_eq!(of("workload = \"random\"", "aligned = [true, false]"), Err("aligned".into()));
+    }
+
+    #[test]
     fn what_is_appended_to_has_no_layout() {
         let of = |workload: &str| {
             let text = format!(
