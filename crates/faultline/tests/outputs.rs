@@ -106,6 +106,23 @@ fn nothing_in_a_folder_that_is_measured_is_overwritten_and_that_is_said_before_a
 }
 
 #[test]
+fn a_saved_run_is_overwritten_by_no_document_that_is_made_of_it() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    sandbox.run_short(&file, &[]);
+    let id = sandbox.record().id;
+    let saved = sandbox.saved().unwrap();
+    let before = fs::read(&saved).unwrap();
+    let over = format!("--markdown={}", saved.display());
+    for which in [&id, "last", saved.to_str().unwrap()] {
+        sandbox.run(&["report", which, &over, "--force"]).refused(2, &["never changed"]);
+        sandbox.run(&["compare", which, &id, "--anyway", &over, "--force"]).refused(2, &["never changed"]);
+        sandbox.run(&["rerun", which, &over, "--force"]).refused(2, &["never changed"]);
+    }
+    assert!(fs::read(&saved).unwrap() == before);
+}
+
+#[test]
 fn what_a_command_reads_itself_is_never_overwritten() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);

@@ -57,6 +57,14 @@ pub struct Index {
     pub only_in_memory: Option<String>,
 }
 
+/// How refreshing ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Refreshed {
+    Here,
+    /// Nothing was entered into an index whose cells another version derives meanwhile.
+    ByAnotherVersion,
+}
+
 /// The cells of a record, in their order; the statistics are the caller's. `run`, `started` and `machine` may be empty.
 pub type Digest<'a> = &'a dyn Fn(&Record) -> Vec<SavedCell>;
 
@@ -99,14 +107,17 @@ impl Index {
         let path = place(store);
         let context =
             || format!("{} cannot be updated; it may be deleted, the records are not affected", path.display());
-        let refreshed = match self.bring_up_to_date(store, &files, version, digest) {
-            Err(error) if is(&error, ErrorCode::DatabaseBusy) && self.only_in_memory.is_none() => {
-                *self = Index::in_memory(format!("{} is busy: another process writes to it", path.display()))?;
-                self.bring_up_to_date(store, &files, version, digest)
-            }
-            other => other,
+        let why = match self.bring_up_to_date(store, &files, version, digest) {
+            Ok(Refreshed::Here) => return Ok(()),
+            Ok(Refreshed::ByAnotherVersion) => "another version of faultline writes to it",
+            Err(error) if is(&error, ErrorCode::DatabaseBusy) => "another process writes to it",
+            Err(error) => return Err(error).with_context(context),
         };
-        refreshed.with_context(context)
+        if self.only_in_memory.is_none() {
+            *self = Index::in_memory(format!("{} is busy: {why}", path.display()))?;
+            self.bring_up_to_date(store, &files, version, digest).with_context(context)?;
+        }
+        Ok(())
     }
 
     /// Records are read outside of transactions, which would keep others waiting. Two processes that refresh at once may
@@ -117,7 +128,7 @@ impl Index {
         files: &[(String, PathBuf)],
         derived_by: &str,
         digest: Digest,
-    ) -> rusqlite::Result<()> {
+    ) -> rusqlite::Result<Refreshed> {
         if derived(&self.connection)?.as_deref() != Some(derived_by) {
             self.forget_other_versions(derived_by)?;
         }
@@ -137,13 +148,17 @@ impl Index {
             });
             batch.push((name, version, read));
             if begun.elapsed() > BATCH {
-                self.enter_all(&[], &std::mem::take(&mut batch))?;
+                if let it @ Refreshed::ByAnotherVersion =
+                    self.enter_all(derived_by, &[], &std::mem::take(&mut batch))?
+                {
+                    return Ok(it);
+                }
                 begun = Instant::now();
             }
         }
         match gone.is_empty() && batch.is_empty() {
-            true => Ok(()),
-            false => self.enter_all(&gone, &batch),
+            true => Ok(Refreshed::Here),
+            false => self.enter_all(derived_by, &gone, &batch),
         }
     }
 
@@ -157,8 +172,12 @@ impl Index {
         transaction.commit()
     }
 
-    fn enter_all(&mut self, gone: &[&String], batch: &[Read]) -> rusqlite::Result<()> {
+    fn enter_all(&mut self, derived_by: &str, gone: &[&String], batch: &[Read]) -> rusqlite::Result<Refreshed> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // While these were read, another version may have begun to derive all of them anew.
+        if derived(&transaction)?.as_deref() != Some(derived_by) {
+            return Ok(Refreshed::ByAnotherVersion);
+        }
         for name in gone.iter().copied().chain(batch.iter().map(|it| it.0)) {
             transaction.execute("DELETE FROM file WHERE name = ?1", [name])?;
         }
@@ -173,7 +192,8 @@ impl Index {
                 enter(&transaction, name, record, cells)?;
             }
         }
-        transaction.commit()
+        transaction.commit()?;
+        Ok(Refreshed::Here)
     }
 
     /// How many runs there are, asked for or not.

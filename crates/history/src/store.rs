@@ -124,24 +124,33 @@ impl Store {
     /// # Errors
     /// Names what was not found and the nearest id, or the file and what is wrong with it.
     pub fn find(&self, which: &str) -> Result<(Record, Origin)> {
+        let (path, origin) = self.place(which)?;
+        Ok((read(&path)?, origin))
+    }
+
+    /// The file of a record, named as for `find`; it may be none.
+    ///
+    /// # Errors
+    /// As `find`.
+    pub fn place(&self, which: &str) -> Result<(PathBuf, Origin)> {
         if which == "last" {
             let runs = self.list()?;
-            let Some((_, path)) = runs.first() else {
+            let Some((_, path)) = runs.into_iter().next() else {
                 bail!("no run is saved in {}; `faultline run FILE` makes one", self.folder.display());
             };
-            return Ok((read(path)?, Origin::Own));
+            return Ok((path, Origin::Own));
         }
         let all = self.list_all()?;
         if let Some((_, path, origin)) = all.iter().find(|(id, ..)| id == which) {
-            return Ok((read(path)?, *origin));
+            return Ok((path.clone(), *origin));
         }
         let path = Path::new(which);
         if which.contains('/') || path.extension().is_some_and(|extension| extension == "json") || path.is_file() {
-            return Ok((read(path)?, self.origin(path)));
+            return Ok((path.to_path_buf(), self.origin(path)));
         }
         let begins: Vec<&Listed> = all.iter().filter(|(id, ..)| !which.is_empty() && id.starts_with(which)).collect();
         match begins[..] {
-            [(_, path, origin)] => Ok((read(path)?, *origin)),
+            [(_, path, origin)] => Ok((path.clone(), *origin)),
             [] => bail!("no run {which:?} in {}{}", self.folder.display(), hint(which, &all)),
             [..] => {
                 let ids: Vec<&str> = begins.iter().take(5).map(|(id, ..)| id.as_str()).collect();

@@ -12,12 +12,24 @@ pub fn run(args: &CleanArgs) -> Result<Exit> {
     let journal = history::CleanupJournal::open(None)?;
     // Each removal is printed at once: a later failure must not hide it.
     let say = |text: String| output::print(&format!("{text}\n"));
+    let mut failed = 0;
     let stale = journal.stale()?;
     let store = history::Store::open(None)?;
-    let half_written: Vec<PathBuf> = match args.dry_run {
-        true => store.abandoned()?.into_iter().chain(journal.abandoned()?).collect(),
-        false => store.remove_abandoned()?.into_iter().chain(journal.remove_abandoned()?).collect(),
+    let of_folders = match args.dry_run {
+        true => [store.abandoned(), journal.abandoned()],
+        false => [store.remove_abandoned(), journal.remove_abandoned()],
     };
+    let mut half_written: Vec<PathBuf> = Vec::new();
+    // What keeps one folder from being cleaned says nothing of the others.
+    for of_folder in of_folders {
+        match of_folder {
+            Ok(paths) => half_written.extend(paths),
+            Err(error) => {
+                failed += 1;
+                say(report::visible(&format!("{error:#}")))?;
+            }
+        }
+    }
     for path in &half_written {
         let verb = if args.dry_run { "would remove" } else { "removed" };
         say(format!("{verb} {}, which is half-written", report::visible(&path.display().to_string())))?;
@@ -32,8 +44,7 @@ pub fn run(args: &CleanArgs) -> Result<Exit> {
             say(format!("{} stays: {}", report::visible(&path), report::visible(reason)))?;
         }
     }
-    let of_runs = stale.len() + abandoned + unknown;
-    let mut failed = 0;
+    let of_runs = stale.len() + abandoned + unknown + failed;
     for found in stale {
         let path = found.leftover.as_ref().map_or_else(|| found.entry.display().to_string(), |it| it.path.clone());
         let path = report::visible(&path);
@@ -65,7 +76,7 @@ pub fn run(args: &CleanArgs) -> Result<Exit> {
 struct OldWorkers {
     found: usize,
     /// They could not be removed.
-    failed: u32,
+    failed: usize,
 }
 
 /// They are made again when they are needed, so they are no leftovers of a run.

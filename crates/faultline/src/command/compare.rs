@@ -1,6 +1,6 @@
 //! `faultline compare`: saved runs side by side, the first against each of the others.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use analysis::{Analyzed, stats::LEAST_RUNS};
 use anyhow::{Context, Result};
@@ -22,6 +22,8 @@ pub fn run(args: &CompareArgs) -> Result<Exit> {
     output::check(&documents, args.force)?;
     output::check_open(args.open, args.html.as_deref())?;
     let store = history::Store::open(None)?;
+    let places: Vec<PathBuf> =
+        args.runs.iter().flat_map(|side| names(side)).map(|it| Ok(store.place(it)?.0)).collect::<Result<_>>()?;
     let loaded: Vec<Vec<(Record, Findings)>> =
         args.runs.iter().map(|side| load(&store, side)).collect::<Result<_>>()?;
     let sides: Vec<Vec<Analyzed>> =
@@ -66,6 +68,7 @@ pub fn run(args: &CompareArgs) -> Result<Exit> {
         .into());
     }
     for path in [&args.markdown, &args.html].into_iter().flatten() {
+        output::spare_read(path, places.iter().filter_map(|it| output::identity(it)))?;
         loaded.iter().flatten().try_for_each(|(record, _)| output::spare_measured(record, path))?;
     }
     if let Some(path) = &args.markdown {
@@ -115,12 +118,15 @@ fn on_both_sides(first: &[Analyzed], together: &[&Vec<Analyzed>]) -> Vec<String>
     ids.map(|it| format!("both sides have the run {it}")).collect()
 }
 
+fn names(side: &str) -> Vec<&str> {
+    if Path::new(side).is_file() { vec![side] } else { side.split(',').collect() }
+}
+
 /// The runs of one side: one, or several with commas between them. No run counts twice, as a copy of it from before it ended
 /// would.
 fn load(store: &history::Store, side: &str) -> Result<Vec<(Record, Findings)>> {
-    let names: Vec<&str> = if Path::new(side).is_file() { vec![side] } else { side.split(',').collect() };
     let mut runs: Vec<(Record, Findings)> = Vec::new();
-    for which in names {
+    for which in names(side) {
         let record = store.load(which)?;
         if runs.iter().any(|(other, _)| other.id == record.id) {
             return Err(UsageError(format!("{side:?} names the run {} twice", record.id)).into());

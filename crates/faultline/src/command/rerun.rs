@@ -31,7 +31,9 @@ use crate::{
 
 pub fn run(args: &RerunArgs) -> Result<Exit> {
     args.output.check()?;
-    let (before, origin) = history::Store::open(None)?.find(&args.run)?;
+    let saved = history::Store::open(None)?;
+    args.output.spare_read([saved.place(&args.run)?.0.as_path()])?;
+    let (before, origin) = saved.find(&args.run)?;
     let mut experiment = check(&before, args)?;
     let is_elsewhere = args.target.is_none() && (origin != Origin::Own || before.target.made_here);
     let found = |trace: &TraceFile| {
@@ -61,7 +63,7 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
         ))
         .into());
     }
-    args.output.spare_read(args.trace.iter().map(|it| it.as_path()).chain([Path::new(&args.run)]))?;
+    args.output.spare_read(args.trace.iter().map(|it| it.as_path()))?;
     warn_of_other_folder(&before);
     let interrupted = measure::interrupt_flag()?;
     let store = output::store(&args.output);

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs::File, io::BufReader, path::Path};
 
 use anyhow::{Context, Result};
 use lab::trace::{self, NotRecorded, Recording, TraceFile};
-use schema::observation::Means;
+use schema::{observation::Means, trace::Header};
 
 use crate::{
     cli::{TraceCommand, TraceExportArgs, TraceImportArgs, TraceRecordArgs},
@@ -50,6 +50,11 @@ fn record(args: &TraceRecordArgs) -> Result<()> {
     show_written(&args.output)
 }
 
+/// None of the files that a trace is of is overwritten by what is made of it.
+fn spare_traced(output: &Path, header: &Header) -> Result<()> {
+    output::spare_read(output, header.files.iter().filter_map(|it| output::identity(Path::new(&it.path))))
+}
+
 fn import(args: &TraceImportArgs) -> Result<()> {
     check(&args.output, args.force)?;
     output::spare_read(&args.output, output::identity(&args.log).into_iter())?;
@@ -59,6 +64,7 @@ fn import(args: &TraceImportArgs) -> Result<()> {
     let whole = args.file.iter().filter_map(|it| std::fs::canonicalize(it).ok());
     let only: Vec<String> = typed.chain(whole).map(|it| it.to_string_lossy().into_owned()).collect();
     let mut imported = trace::import(BufReader::new(log), &only).with_context(|| args.log.display().to_string())?;
+    spare_traced(&args.output, &imported.header)?;
     if args.redact {
         imported.header = imported.header.redacted();
     }
@@ -81,6 +87,7 @@ fn export(args: &TraceExportArgs) -> Result<()> {
     output::check(&[("output", Some(&args.output))], args.force)?;
     output::spare_read(&args.output, output::identity(&args.trace).into_iter())?;
     let trace = TraceFile::open(&args.trace)?;
+    spare_traced(&args.output, &trace.header)?;
     replay::warn_of_gaps(&trace);
     // As a file that was replaced, or that another program has under the same name in a namespace of its own.
     let (mut once, paths) = (BTreeSet::new(), trace.header.files.iter().map(|it| it.path.as_str()));

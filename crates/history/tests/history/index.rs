@@ -198,6 +198,32 @@ fn what_another_version_of_the_analysis_derived_is_derived_again() {
 }
 
 #[test]
+fn what_another_version_derives_while_records_are_read_stays_whole() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let other = |record: &Record| {
+        let mut cells = one_cell(record);
+        cells[0].ns_per_op.median = 7.0;
+        cells
+    };
+    let meanwhile = |record: &Record| {
+        Index::open(&store).unwrap().refresh(&store, "2", &other).unwrap();
+        one_cell(record)
+    };
+    let medians = |index: &Index| -> Vec<f64> {
+        let found = index.cells(&Wanted::default(), &"native/mmap".parse().unwrap()).unwrap();
+        found.iter().map(|it| it.ns_per_op.median).collect()
+    };
+    let mut index = Index::open(&store).unwrap();
+    index.refresh(&store, "1", &meanwhile).unwrap();
+    assert!(index.only_in_memory.is_some());
+    assert!(medians(&index).len() == 2 && !medians(&index).contains(&7.0));
+    let mut newer = Index::open(&store).unwrap();
+    newer.refresh(&store, "2", &never).unwrap();
+    assert_eq!(medians(&newer), [7.0, 7.0]);
+}
+
+#[test]
 fn cells_of_one_run_that_agree_in_everything_are_told_apart_by_their_number() {
     let folder = TempDir::new().unwrap();
     let store = store(&folder);

@@ -29,6 +29,7 @@ pub(crate) fn record(id: &str) -> Record {
         partial: None,
         ending: None,
         rounds_ended: Default::default(),
+        cells_ended: Default::default(),
         folder: None,
         seed: 7,
         budget_s: 60.0,
