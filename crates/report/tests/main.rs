@@ -254,6 +254,15 @@ fn advice_names_the_conditions_that_it_is_about() {
     let described = nothing_decided(&run);
     assert!(described.contains("than 60 s (scan 64 KiB cold)"), "{described}");
     assert!(described.contains("--rounds") && described.contains("more conditions)"), "{described}");
+
+    // One arm for which the time was too short, where the others made all rounds.
+    run.record.rounds_ended = (0..run.record.conditions.len()).map(|it| (it, RoundsEnd::Most)).collect();
+    let most = nothing_decided(&run);
+    assert!(most.contains("--rounds") && !most.contains("--budget"), "{most}");
+    let slow = run.findings.comparisons[0].id.cell;
+    run.record.cells_ended.insert(slow, RoundsEnd::Budget);
+    let described = nothing_decided(&run);
+    assert!(described.contains("--rounds") && described.contains("than 60 s ("), "{described}");
 }
 
 #[test]

@@ -86,12 +86,14 @@ fn rows(fill: Fill, cells: &[CellFinding], comparisons: &[Comparison]) -> Vec<Fi
         Some(cell.ns_per_op?.median)
     };
     let maps = |it: &Comparison| cells.iter().find(|cell| cell.id == it.id).filter(|it| it.arm.maps());
+    // One that does what is asked about comes before one with work of its own.
+    let rank = |it: &CellFinding| (it.own_condition.is_some(), it.arm.options_set());
     let of_fill =
         comparisons.iter().filter(|it| it.condition.fill() == Some(fill) && it.condition.state == State::Cached);
     let mut plainest: Vec<(&Comparison, &CellFinding)> = Vec::new();
     for (comparison, cell) in of_fill.filter_map(|it| Some((it, maps(it)?))) {
         match plainest.iter_mut().find(|it| it.0.id.condition == comparison.id.condition) {
-            Some(known) if cell.arm.options_set() < known.1.arm.options_set() => *known = (comparison, cell),
+            Some(known) if rank(cell) < rank(known.1) => *known = (comparison, cell),
             Some(_) => {}
             None => plainest.push((comparison, cell)),
         }

@@ -390,7 +390,7 @@ fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<
         let reason = compared.iter().find_map(|it| it.finding.reason.clone());
         return MapAnswer::open(Verdict::Undecided, LineAnswer::Undecided { reason });
     };
-    let of_job = of_job(next);
+    let mut of_job = of_job(next);
     // An arm that ties by its rounds only is no tie at the size of the job. `not_at_job` has those that were not measured there.
     let (ties, others): (Vec<&Compared>, Vec<&Compared>) =
         same.into_iter().partition(|it| !of_job || it.finding.answer_of.is_confirmed());
@@ -399,7 +399,9 @@ fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<
         // One that was set aside because it was not measured at the size of the job may come closer by the rounds.
         let is_closer = |it: &&Compared| it.finding.speedup.is_some() && median(it) > median(next);
         let is_set_aside = next.finding.answer_of.is_confirmed() && slower.iter().chain(&behind).any(is_closer);
-        let of_job = of_job || is_set_aside;
+        // Nor are two of them held against each other by passes of two sizes.
+        let is_by_job = any_contradicts && next.finding.answer_of.is_confirmed();
+        of_job = of_job || is_set_aside || is_by_job;
         let says = LineAnswer::BaselineWins {
             baseline: name,
             next: run.name(next.arm.arm()).to_string(),
@@ -423,7 +425,7 @@ fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<
         verdict,
         says,
         explanation: next.finding.explanation.clone(),
-        answer_of: next.finding.answer_of,
+        answer_of: if of_job { AnswerOf::Job } else { next.finding.answer_of },
     }
 }
 
@@ -463,10 +465,11 @@ fn not_at_job(run: &Run, answer: &MapAnswer, compared: &[&Compared]) -> Vec<Stri
     }
 }
 
-/// What comes closest: of those that were measured at the size of the job, where that contradicts the rounds.
+/// What comes closest: of those that were measured at the size of the job and by their passes there, where that contradicts the
+/// rounds.
 fn closest<'c, 'a, 'r>(compared: &[&'c Compared<'a, 'r>], contradicts: bool) -> Option<&'c Compared<'a, 'r>> {
     let of_job = compared.iter().copied().filter(|it| contradicts && it.finding.answer_of.is_confirmed());
-    best(&of_job.collect::<Vec<_>>()).or_else(|| best(compared))
+    of_job.max_by(|a, b| at_job(a).total_cmp(&at_job(b))).or_else(|| best(compared))
 }
 
 fn best<'c, 'a, 'r>(compared: &[&'c Compared<'a, 'r>]) -> Option<&'c Compared<'a, 'r>> {

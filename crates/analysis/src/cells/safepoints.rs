@@ -47,7 +47,10 @@ pub(crate) fn all(run: &Run) -> Option<Safepoints> {
     conditions.sort_unstable();
     conditions.dedup();
     let seen = conditions.into_iter().filter_map(|condition| {
-        let here: Vec<&SafepointFinding> = cells.iter().filter(|it| it.id.condition == condition).collect();
+        // An arm with a state, a block or a workload of its own is none to hold the others against.
+        let as_asked = |it: &&SafepointFinding| run.cells[it.id.cell].entry.own_condition.is_none();
+        let here: Vec<&SafepointFinding> =
+            cells.iter().filter(|it| it.id.condition == condition).filter(as_asked).collect();
         of_condition(run.labels.label(condition.condition_index), &here)
     });
     let seen: Vec<SafepointsSeen> = seen.collect();

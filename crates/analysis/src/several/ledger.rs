@@ -265,6 +265,12 @@ fn counted(mut answers: Vec<Entered>) -> Option<LedgerEntry> {
             let why = match it.claim.verdict {
                 _ if rank.standing < Standing::Partial => Later::Undecided,
                 ClaimVerdict::Undecided => Later::Undecided,
+                // Of a scenario there are no conditions, only the verdict.
+                own if rows.is_empty() => match counts.claim.verdict {
+                    whole if whole == own => Later::PartialAgrees,
+                    whole if whole.is_decided() => Later::PartialContradicts,
+                    _ => Later::PartialDecides,
+                },
                 _ => of_part(&rows, &whole),
             };
             LaterRun { run: it.run, when: it.when, verdict: it.claim.verdict, reasons: it.claim.reasons, why }

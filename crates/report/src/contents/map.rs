@@ -144,11 +144,13 @@ pub(crate) fn margin(line: &MapLine, record: &Record, findings: &Findings) -> (O
     }
 }
 
-/// The margin of a baseline that is fastest itself: over the arm that comes closest.
+/// The margin of a baseline that is fastest itself: over the arm that comes closest, at the size that the line is about.
 fn ahead_of(line: &MapLine, findings: &Findings) -> (Option<Estimate>, Option<String>) {
     let mut of_line = findings.comparisons.iter().filter(|it| line.is_made_of(it));
     let next = of_line.find(|it| line.next_cell == Some(it.id.cell));
-    match next.and_then(|it| Some((it.speedup?, &it.arm))) {
+    let at_job =
+        |it: &Comparison| it.confirmed.as_ref().filter(|_| line.answer_of == AnswerOf::Job).map(|it| it.speedup);
+    match next.and_then(|it| Some((at_job(it).or(it.speedup)?, &it.arm))) {
         Some((speedup, arm)) => (Some(speedup.inverse()), Some(arm.clone())),
         None => (None, None),
     }

@@ -106,7 +106,7 @@ fn more_rounds(record: &Record, of: &[&Comparison]) -> Vec<String> {
     let of = of.iter().filter(|it| helps(&it.reason));
     for it in of {
         let condition = it.id.condition.condition_index;
-        by_end.entry(record.rounds_ended.get(&condition).copied()).or_default().insert(condition);
+        by_end.entry(record.rounds_end(it.id.cell)).or_default().insert(condition);
     }
     let labels = Labels::of(record);
     let advice = by_end.into_iter().map(|(end, conditions)| {

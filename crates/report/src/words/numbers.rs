@@ -55,6 +55,20 @@ pub(crate) fn size(bytes: f64) -> String {
     Bytes(bytes.round().max(0.0) as u64).to_string()
 }
 
+/// Two sizes that are held against each other.
+pub(crate) fn sizes(of: [u64; 2]) -> [String; 2] {
+    apart(of, |it| Bytes(it).to_string())
+}
+
+/// Two amounts as `shown`, or in bytes where they would look the same otherwise.
+pub(crate) fn apart(of: [u64; 2], shown: impl Fn(u64) -> String) -> [String; 2] {
+    let [a, b] = of.map(shown);
+    match of[0] != of[1] && a == b {
+        true => of.map(|it| count(it, "byte", "bytes")),
+        false => [a, b],
+    }
+}
+
 /// Sizes that were estimated, with two or three digits: `23 KiB`, `180 KiB`, `2.4 MiB`.
 pub(crate) fn rough_size(bytes: f64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -233,6 +247,8 @@ mod tests {
         assert_eq!(amounts(9_999_999, 67_108_864), ["9,999,999 bytes", "67 MB"]);
         assert_eq!(amounts(50_000_000, 50_003_968), ["50,000,000 bytes", "50,003,968 bytes"]);
         assert_eq!(amounts(50_000_000, 50_000_000), ["50 MB", "50 MB"]);
+        assert_eq!(sizes([64 << 20, 1 << 30]), ["64 MiB", "1 GiB"]);
+        assert_eq!(sizes([11_534_337, 11_534_338]), ["11,534,337 bytes", "11,534,338 bytes"], "not 11.00 MiB twice");
         assert_eq!([23_600.0, 184_000.0, 2.44e6, 64.0].map(rough_size), ["23 KiB", "180 KiB", "2.3 MiB", "64 B"]);
         assert_eq!([0.8, 1.618, 9.996, 99.96, 32_807.0].map(digits), ["0.80", "1.62", "10.0", "100", "32,807"]);
         assert_eq!(

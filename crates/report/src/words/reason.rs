@@ -10,7 +10,7 @@ use super::{
     claim::{conclusion, in_conditions, not_in_run},
     metric::{name, one_added},
     no_cost::no_cost,
-    numbers::{amount, amounts, count, percent, size, thousands, times},
+    numbers::{amount, amounts, apart, count, percent, size, sizes, thousands, times},
     unseen::unseen,
     warning::{forks_disagree, limited},
 };
@@ -200,7 +200,7 @@ pub(crate) fn inconsistent(what: &Inconsistent) -> String {
         Inconsistent::Amounts { passes, bytes, ops } => {
             let [a, b] = match bytes[0] == bytes[1] {
                 true => ops.map(|it| count(it, "block", "blocks")),
-                false => bytes.map(amount),
+                false => apart(*bytes, amount),
             };
             format!("its {passes} passes were not the same work: one consumed {a}, another {b}")
         }
@@ -232,18 +232,23 @@ fn difference([first, second]: &[String; 2], what: &Difference) -> String {
         }
         Difference::Durabilities { durabilities: [a, b] } => format!("the durability differs: {}", each([a, b])),
         Difference::Blocks { block_bytes: [a, b] } => {
-            format!("different blocks: {}", each([&Bytes(*a), &Bytes(*b)]))
+            let [a, b] = sizes([*a, *b]);
+            format!("different blocks: {}", each([&a, &b]))
         }
         Difference::Alignments { aligned } => {
             let name = if aligned[0] { first } else { second };
             format!("only the {name} arm's offsets are multiples of the block")
         }
         Difference::Files { file_bytes: [a, b] } => {
-            format!("files of different sizes: {}", each([&Bytes(*a), &Bytes(*b)]))
+            let [a, b] = sizes([*a, *b]);
+            format!("files of different sizes: {}", each([&a, &b]))
         }
         Difference::Storages => "the arms read from differently limited storage".into(),
         Difference::Memories { memory_bytes } => {
-            let [a, b] = memory_bytes.map(|it| it.map_or_else(|| "no limit".into(), |it| Bytes(it).to_string()));
+            let [a, b] = match *memory_bytes {
+                [Some(a), Some(b)] => sizes([a, b]),
+                other => other.map(|it| it.map_or_else(|| "no limit".into(), |it| Bytes(it).to_string())),
+            };
             format!("different memory: {}", each([&a, &b]))
         }
         Difference::Amounts { bytes: [a, b], writes, rounds } => {
@@ -257,10 +262,9 @@ fn difference([first, second]: &[String; 2], what: &Difference) -> String {
         }
         Difference::Reached { distinct_bytes: [a, b], bytes, writes, rounds } => {
             let (less, more) = if a < b { (first, second) } else { (second, first) };
+            let [part, whole] = apart([*a.min(b), *a.max(b)], amount);
             format!(
-                "the {less} arm reached {} of the file where the {more} arm reached {}, although both {} {}{}",
-                amount(*a.min(b)),
-                amount(*a.max(b)),
+                "the {less} arm reached {part} of the file where the {more} arm reached {whole}, although both {} {}{}",
                 did(*writes),
                 amount(*bytes),
                 in_rounds(*rounds)
@@ -333,11 +337,10 @@ fn from_device(names: [&str; 2], device: [f64; 2], covered: [f64; 2]) -> String 
     let (name, other) = (names[less], names[1 - less]);
     let had = match device[less] == 0.0 {
         true => format!("the {name} arm read nothing from the device, although it covered {}", size(covered[less])),
-        false => format!(
-            "only {} of the {} that the {name} arm covered came from the device",
-            size(device[less]),
-            size(covered[less])
-        ),
+        false => {
+            let [device, covered] = sizes([device[less], covered[less]].map(|it| it.round().max(0.0) as u64));
+            format!("only {device} of the {covered} that the {name} arm covered came from the device")
+        }
     };
     format!("{had}; the {other} arm had {}", size(device[1 - less]))
 }

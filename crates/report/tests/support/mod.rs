@@ -547,6 +547,7 @@ fn record() -> Record {
         partial: None,
         ending: None,
         rounds_ended: Default::default(),
+        cells_ended: Default::default(),
         folder: None,
         seed: 16_282,
         budget_s: 60.0,

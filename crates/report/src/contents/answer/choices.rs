@@ -110,12 +110,16 @@ impl Words<'_> {
         // Of the choice of baselines that is the one of this condition.
         let is_it = |it: &&Cell| choice.arms.contains(&it.arm.name) && (it.baseline || choice.arms.len() == 1);
         let mut of_choice = cells.filter(is_it);
-        let job = condition.job_reads(condition.range.bytes, self.record.environment.page_bytes);
         // Where the answer is of larger passes, so is the loss.
-        let of_job = self.map.iter().any(|it| it.id == loss.id && it.answer_of == AnswerOf::Job);
-        let finds = of_choice.any(|it| it.arm.maps() && it.arm.finds_its_pages(condition));
-        let is_of_few = finds && !of_job && condition.ops < job;
-        is_of_few.then(|| format!("in {}", counted(condition.ops as usize, "read", "reads")))
+        if self.map.iter().any(|it| it.id == loss.id && it.answer_of == AnswerOf::Job) {
+            return None;
+        }
+        of_choice.find_map(|it| {
+            let does = it.own_condition.as_ref().unwrap_or(condition);
+            let job = does.job_reads(does.range.bytes, self.record.environment.page_bytes);
+            let is_of_few = it.arm.maps() && it.arm.finds_its_pages(does) && does.ops < job;
+            is_of_few.then(|| format!("in {}", counted(does.ops as usize, "read", "reads")))
+        })
     }
 
     /// What loses most against the plain way from one start, where that is much.

@@ -190,8 +190,13 @@ fn between(counts: impl Iterator<Item = u64> + Clone) -> Option<String> {
 
 fn reads_of_rounds<'r>(record: &'r Record, lines: impl Iterator<Item = &'r MapLine>) -> Option<String> {
     let tried = |line: &'r MapLine| {
-        let of_line = |it: &&record::Cell| it.condition == line.id.condition_index && it.skipped.is_none();
-        record.cells.iter().filter(of_line).map(|it| (&it.arm, it.own_condition.as_ref().unwrap_or(&line.condition)))
+        let was_made =
+            |cell: usize| record.samples.iter().any(|it| it.cell == cell && matches!(it.outcome, Outcome::Ok { .. }));
+        let of_line = |it: &record::Cell| it.condition == line.id.condition_index && it.skipped.is_none();
+        let cells = record.cells.iter().enumerate().filter(move |(_, it)| of_line(it));
+        let made = cells.filter(move |(at, _)| was_made(*at)).map(|(_, it)| it);
+        let does = made.map(|it| (&it.arm, it.own_condition.as_ref().unwrap_or(&line.condition)));
+        does.filter(|(_, own)| own.workload == line.condition.workload)
     };
     let tried: Vec<(&Arm, &Condition)> = lines.flat_map(tried).collect();
     let ops = between(tried.iter().map(|(_, own)| own.ops))?;

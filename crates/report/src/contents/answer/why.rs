@@ -35,20 +35,23 @@ impl Words<'_> {
     fn read_ahead(&self) -> Option<String> {
         let window = Some(self.record.target.window_bytes()).filter(|it| *it > 0)?;
         let is_asked = |it: &Condition| it.workload == Workload::Random && it.state == State::Cold;
+        // What it did, if it is not what the condition says.
+        let does = |it: &'_ record::Cell| {
+            it.own_condition.clone().or_else(|| self.record.conditions.get(it.condition).cloned())
+        };
         let slow = |it: &record::Cell| {
             // As the reason for which it was left out has it.
             let ns = it.skipped.as_ref()?.ns_per_block_of_pass()?;
             // What populates does not wait for its reads.
             let is_plain = it.arm.maps() && ["advice", "populate"].iter().all(|of| is_usual(it.arm.word(of)));
-            let is_there = self.record.conditions.get(it.condition).is_some_and(is_asked);
-            (is_plain && is_there).then_some(ns)
+            (is_plain && does(it).as_ref().is_some_and(is_asked)).then_some(ns)
         };
         let slow = self.record.cells.iter().filter_map(|it| Some((slow(it)?, it)));
         let (ns, slowest) = slow.max_by(|a, b| a.0.total_cmp(&b.0))?;
         Some(format!(
             "{}: a read by {} is expected to take {}, from a short pass, because a page fault without advice reads ahead, up \
              to {} here",
-            self.place(self.record.condition_id(slowest.condition))?,
+            self.place_of(self.record.condition_id(slowest.condition), &does(slowest)?),
             self.names.short(&slowest.arm.name),
             number::duration_glued(ns),
             number::bytes_glued(window as f64)
@@ -65,9 +68,12 @@ impl Words<'_> {
             of_rounds && (state, workload, threads) == (State::Cold, Workload::Random, 1)
         };
         let in_line = |line: &MapLine| {
-            let depth = in_flight(self.record, line.winner_cell?)?;
+            let winner = line.winner_cell.filter(|it| self.record.cells[*it].own_condition.is_none())?;
+            let depth = in_flight(self.record, winner)?;
             let cells = self.record.cells.iter().enumerate().filter(|(_, it)| it.condition == line.id.condition_index);
-            let alone = cells.filter(|(at, it)| !it.control && self.waits_alone(*at, &it.arm));
+            // One with a state or a workload of its own may have no reads of the device.
+            let alone =
+                cells.filter(|(at, it)| !it.control && it.own_condition.is_none() && self.waits_alone(*at, &it.arm));
             let alone: Vec<&str> = alone.map(|(_, it)| self.names.short(&it.arm.name)).collect();
             (!alone.is_empty()).then_some((depth, alone))
         };
