@@ -234,7 +234,11 @@ fn with_anyway_a_switch_that_ends_with_another_exit_code_is_not_held_against_the
 fn a_switch_that_cannot_run_takes_nothing_from_the_command() {
     let sandbox = Sandbox::new();
     let (file, trace) = imported(&sandbox);
-    let options = ["--state=cached", "--switch=no-such-program", "--trace", &trace, &file];
+    let nowhere = ["advise", "--switch=no-such-program --fast", "--trace", &trace, &file, "--", "cksum", &file];
+    sandbox.run(&nowhere).refused(2, &["--switch", "no-such-program --fast", "there is no program"]);
+    // There, and none that may be executed.
+    let switch = format!("--switch='{file}'");
+    let options = ["--state=cached", &switch, "--trace", &trace, &file];
     let document = advise(&sandbox, &options, &["cksum", &file]).document();
     if !is_possible(&document) {
         return;

@@ -146,10 +146,12 @@ impl Found<'_, '_> {
 
     /// What brings more rounds of what was compared, by what ended them.
     fn more_rounds(&self) -> Settles {
-        let ended = &self.run.record.rounds_ended;
+        let record = &self.run.record;
         let program = self.program.as_ref().map(|it| it.now.entry.condition);
-        let mut ends = [Some(self.view().id.condition_index), program].into_iter().flatten();
-        match ends.all(|it| ended.get(&it).is_some_and(|it| *it != RoundsEnd::Budget)) {
+        let conditions = [Some(self.view().id.condition_index), program];
+        let cells = (0..record.cells.len()).filter(|&it| conditions.contains(&Some(record.cells[it].condition)));
+        let mut ends = cells.map(|it| record.rounds_end(it));
+        match ends.all(|it| it.is_some_and(|it| it != RoundsEnd::Budget)) {
             true => {
                 let made = self.view().recorded.passes.iter().map(|it| it.round.saturating_add(1)).max().unwrap_or(0);
                 Settles::MoreRounds { made }
@@ -351,9 +353,10 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     if program_rounds(found).is_some_and(|it| it < LEAST_PAIRS as usize) {
         return open(advice, (few_rounds(found), found.more_rounds()));
     }
-    // Threads that spin while another one waits for the device have user time, too: what was measured says more.
-    let waits = found.in_memory.is_some() && found.share().is_some_and(|it| it.ci_low > SMALL_SHARE);
-    if !waits && found.reading_at_most(commands).is_some_and(|it| it <= SMALL_SHARE) {
+    // Threads that spin while another one reads, or waits for the device, have user time, too: what was measured says more.
+    let may_spin = found.in_memory.is_some() || found.time(commands).is_some_and(|it| it.threads_at_once > 1);
+    let reads = may_spin && found.share().is_some_and(|it| it.ci_low > SMALL_SHARE);
+    if !reads && found.reading_at_most(commands).is_some_and(|it| it <= SMALL_SHARE) {
         return no_difference(advice, AdviceReason::SmallShare { share: SMALL_SHARE });
     }
     if let Some(share) = hardly_longer(found) {

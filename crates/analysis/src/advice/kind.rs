@@ -211,6 +211,11 @@ impl Seen {
                 ("willneed", &["posix_fadvise(POSIX_FADV_WILLNEED)", "readahead"]),
             ],
         };
+        // Advice counts where it is given, and not when pages are touched: of two for one mapping it is not known which was in
+        // force then.
+        let orders = ["madvise(MADV_NORMAL)", "madvise(MADV_RANDOM)", "madvise(MADV_SEQUENTIAL)"];
+        let is_replaced = maps && orders.into_iter().filter(|it| is_under(it, None)).count() > 1;
+        let is_known = |advice: &str| !is_replaced || !matches!(advice, "random" | "sequential");
         let sum = |all: u64, one: u64| all.saturating_add(one);
         let populated = access.mappings.iter().filter(|it| it.populate).map(|it| it.bytes).fold(0, sum);
         let of_calls = |at_position: bool, of: fn(&Calls) -> u64| {
@@ -226,7 +231,7 @@ impl Seen {
         Seen {
             maps,
             direct: !maps && is_under(Access::DIRECT, Some(&access.opens_direct)),
-            advice: advice.into_iter().find(|it| is_hinted(it.1)).map_or("normal", |it| it.0),
+            advice: advice.into_iter().find(|it| is_known(it.0) && is_hinted(it.1)).map_or("normal", |it| it.0),
             populate: match maps {
                 true if is_usual(populated) => "map-populate",
                 true if is_hinted(&["madvise(MADV_POPULATE_READ)"]) => "populate-read",
@@ -363,6 +368,23 @@ mod tests {
             calls.sizes = [u64::MAX, u64::MAX / 2 + 1].map(|events| Bin { value: 1, events }).to_vec();
         }
         assert_eq!(arm_of(&access, false, None), "read");
+    }
+
+    #[test]
+    fn advice_for_a_mapping_that_was_replaced_is_not_taken_for_what_its_pages_were_touched_under() {
+        let of = |advised: &[(&str, u64)]| {
+            let mut access = Access { opens: 1, ..Access::default() };
+            let (shared, writable, executable, populate) = (true, false, false, false);
+            access.mappings.push(MappingCount { shared, writable, executable, populate, count: 1, bytes: 1000 });
+            advised.iter().for_each(|(advice, bytes)| access.count_under(advice, *bytes));
+            arm_of(&access, true, None)
+        };
+        let [random, sequential, normal] = ["madvise(MADV_RANDOM)", "madvise(MADV_SEQUENTIAL)", "madvise(MADV_NORMAL)"];
+        assert_eq!(of(&[(random, 1000)]), "mmap+random");
+        assert_eq!(of(&[(random, 1000), (sequential, 400)]), "mmap+random", "of less than half of it");
+        assert_eq!(of(&[(random, 1000), (sequential, 1000)]), "mmap");
+        assert_eq!(of(&[(random, 1000), (normal, 600)]), "mmap");
+        assert_eq!(of(&[("madvise(MADV_WILLNEED)", 1000), (random, 1000), (normal, 600)]), "mmap+willneed");
     }
 
     #[test]

@@ -8,12 +8,12 @@ mod kind;
 mod rules;
 
 use schema::{
-    Arm, Condition, Consume, Fill, Reading, Skip, State, Workload,
+    Arm, Condition, Consume, Fill, Skip, State, Workload,
     advice::{Advice, AdviceReason, AdviceSelfCheck},
     advised::Advised,
     condition::Start,
     distinct,
-    findings::{CommandFinding, Comparison, Estimate, Verdict},
+    findings::{CommandFinding, CommandTime, Comparison, Estimate, Verdict},
     identity::ConditionId,
     observation::{Access, Observation},
     reason::Reason,
@@ -246,11 +246,13 @@ impl<'r, 'a> Found<'r, 'a> {
         if self.recorded().maps() {
             return None;
         }
+        Some(self.time(commands)?.reading_at_most)
+    }
+
+    /// What the program spent its time on.
+    fn time<'c>(&self, commands: &'c [CommandFinding]) -> Option<&'c CommandTime> {
         let now = self.program.as_ref()?.now.id;
-        match &commands.iter().find(|it| it.id == now)?.time {
-            Reading::Value(time) => Some(time.reading_at_most),
-            Reading::Unavailable { .. } => None,
-        }
+        commands.iter().find(|it| it.id == now)?.time.value()
     }
 
     /// As `reading_at_most`, with what calls take of user time: it is a part of the program's. Where it is not known how the replay's

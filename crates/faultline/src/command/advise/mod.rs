@@ -84,6 +84,7 @@ pub fn run(args: &AdviseArgs) -> Result<Exit> {
             UsageError("--fill is for state cached, which --state leaves out; leave one of them out".into()).into()
         );
     }
+    args.switch.iter().try_for_each(|it| can_start(it))?;
     let interrupted = measure::interrupt_flag()?;
     let line = Line::new(args.output.quiet);
     announce(args);
@@ -663,6 +664,27 @@ fn recorded(counts: Option<&Access>, pattern: &Pattern, in_order: Option<u64>, r
         (Reach::Calls, _) => "pread".into(),
         (_, Some(counts)) => analysis::arm_of(counts, true, None),
         (_, None) => "mmap".into(),
+    }
+}
+
+/// Whether there is a program to start for a switch: it is executed only after the command was recorded and measured.
+fn can_start(line: &str) -> Result<()> {
+    let Some(program) = shlex::split(line).and_then(|words| words.into_iter().next()) else {
+        return Err(
+            UsageError(format!("--switch {line:?} is no command: it is empty, or a quote is not closed")).into()
+        );
+    };
+    let is_there = match (program.contains('/'), std::env::var_os("PATH")) {
+        (true, _) => Path::new(&program).is_file(),
+        (false, Some(folders)) => std::env::split_paths(&folders).any(|it| it.join(&program).is_file()),
+        // The C library has folders of its own then.
+        (false, None) => true,
+    };
+    match is_there {
+        true => Ok(()),
+        false => {
+            Err(UsageError(format!("--switch {line:?} cannot be started: there is no program {program:?}")).into())
+        }
     }
 }
 
