@@ -931,6 +931,26 @@ fn a_time_that_is_held_against_another_condition_takes_rounds_until_it_is_precis
 }
 
 #[test]
+fn ratios_that_are_held_against_each_other_are_as_precise_as_one_near_1_needs() {
+    let both = "block = \"4 KiB\"\nstate = [\"cached\", \"cold\"]";
+    // Three times as fast under both conditions, known to some 4 %: narrow for a ratio of three.
+    let with = |claim: &str| {
+        let mut lab = across(both, claim, slower_where_cold);
+        lab.record.samples.clear();
+        for cell in 0..4 {
+            let ns = [3e3, 1e3][cell % 2];
+            let spread = [1.0, 1.04][cell % 2];
+            lab.measure(cell, 10, ns, |round, pass| pass.ns_per_op = ns * f64::powi(spread, round as i32 % 3 - 1));
+        }
+        analysis::is_precise(&lab.record, 1)
+    };
+    let both_arms = format!("than = \"read\"\n{CACHED_THAN_COLD}");
+    assert!(with("than = \"read\"\nexpect = \"lower\""), "of one condition");
+    assert!(!with(&both_arms));
+    assert!(with(&format!("{both_arms}\nratio = 1.5")), "a ratio that is to be told from none");
+}
+
+#[test]
 fn each_fill_is_held_against_a_state_that_has_none() {
     let lists = "block = \"4 KiB\"\nstate = [\"cached\", \"limited\"]\nfill = [\"sequential\", \"written=4KiB\"]";
     let claim = "expect = \"lower\"\nwhere = { state = [\"cached\"] }\nthan_where = { state = [\"limited\"] }";
