@@ -130,11 +130,8 @@ func (j *job) warm(number uint32) *job {
 // writes, the range stays: the file has to be mapped as it is.
 func (j *job) shortened(ops uint64) *job {
 	few := *j
-	few.Ops = min(ops, j.Ops)
-	if !j.writes() {
-		// What it leaves in the CPU caches is what the pass begins with.
-		few.Ops = min(few.Ops, max(rehearsedBytes/max(j.BlockBytes, 1), j.Threads))
-	}
+	// What it leaves in the CPU caches is what the pass begins with.
+	few.Ops = min(ops, j.Ops, max(rehearsedBytes/max(j.BlockBytes, 1), j.Threads))
 	if !j.writes() {
 		few.Range.Bytes = min(j.Range.Bytes, few.Ops*j.BlockBytes)
 	}

@@ -462,10 +462,10 @@ pub struct CompareArgs {
     /// Compare even when the runs' conditions differ
     #[arg(long)]
     pub anyway: bool,
-    /// Exit with code 5 when one of these cells is slower (or faster) by more than this over its whole interval, or
-    /// when one of them cannot be compared: 'native/mmap scan cached slower 10%'. An arm is compared with the baseline
-    /// of its own run. The baseline itself is judged only with three or more runs on each side. When one of the
-    /// cells could not be judged, the exit code is 3
+    /// Exit with code 5 when one of these cells is slower (or faster) by more than this over its whole interval, and by
+    /// more than the runs' noise, or when one of them cannot be compared: 'native/mmap scan cached slower 10%'. An arm is
+    /// compared with the baseline of its own run. The baseline itself is judged only with three or more runs on each side.
+    /// When one of the cells could not be judged, the exit code is 3
     #[arg(long, value_name = "CELLS slower N%")]
     pub fail_if: Vec<schema::gate::Threshold>,
     /// Print one JSON document instead of the tables

@@ -19,6 +19,7 @@ pub fn empty_record() -> Record {
         partial: None,
         ending: None,
         rounds_ended: Default::default(),
+        cells_ended: Default::default(),
         folder: None,
         seed: 1,
         budget_s: 60.0,

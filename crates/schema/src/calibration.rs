@@ -45,6 +45,9 @@ pub struct CalibrationPoint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<Fill>,
     pub block_bytes: u64,
+    /// Where in the file its range begins, if not where those of the others do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
     pub range_bytes: u64,
     pub ops: u64,
     pub passes: Vec<CalibrationPass>,

@@ -37,6 +37,9 @@ pub struct Record {
     /// Why the rounds of each condition ended, by its index in `conditions`; older records do not have it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rounds_ended: BTreeMap<usize, RoundsEnd>,
+    /// The same of cells whose rounds ended otherwise than those of their condition, by their index in `cells`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cells_ended: BTreeMap<usize, RoundsEnd>,
     /// The working folder of a run of commands: relative paths in their lines begin there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
@@ -156,6 +159,12 @@ impl Record {
 impl Record {
     pub fn condition_id(&self, condition_index: usize) -> ConditionId {
         ConditionId { condition_index, comparison_index: self.origins.get(condition_index).copied() }
+    }
+
+    /// Why no more rounds of a cell were made; unknown of older records.
+    pub fn rounds_end(&self, cell: usize) -> Option<RoundsEnd> {
+        let of_condition = || self.rounds_ended.get(&self.cells.get(cell)?.condition).copied();
+        self.cells_ended.get(&cell).copied().or_else(of_condition)
     }
 
     /// The comparison of the experiment that a condition is of.

@@ -85,14 +85,14 @@ impl Points {
     ) {
         if block_bytes <= range_bytes && ops > 0 {
             let (arm, passes) = (format!("native/{arm}"), Vec::new());
-            let fill = None;
             self.0.push(CalibrationPoint {
                 arm,
                 workload,
                 consume,
                 state,
-                fill,
+                fill: None,
                 block_bytes,
+                offset: None,
                 range_bytes,
                 ops,
                 passes,
@@ -203,7 +203,7 @@ fn points_of(fill: Fill, range_bytes: u64) -> Vec<CalibrationPoint> {
     points
 }
 
-/// Loops of the controller's, and no point yet, of the first bytes of a window that begins at `offset`.
+/// Loops of the controller's, and no point yet, of the first bytes of windows that begin at `offset` unless they say otherwise.
 pub fn begin(offset: u64, budget: Duration) -> Reading<Calibration> {
     if budget < BUDGET_MIN {
         return Reading::unavailable(format!(
@@ -222,15 +222,16 @@ pub fn begin(offset: u64, budget: Duration) -> Reading<Calibration> {
     })
 }
 
-/// Adds the points of the stage of one fill, in the first `range_bytes` of the window.
-pub fn add_points(bench: &Bench, calibration: &mut Calibration, fill: Fill, range_bytes: u64) {
-    if fill == Fill::Sequential {
-        let window = (!bench.target.file_system.is_memory()).then(|| bench.target.window_bytes());
-        calibration.points.extend(points(range_bytes, window));
-        return;
-    }
-    match fill::possible(fill, bench.target, calibration.offset.saturating_add(range_bytes)) {
-        Ok(()) => calibration.points.extend(points_of(fill, range_bytes)),
+/// Adds the points of the stage of one fill, in a part of the file.
+pub fn add_points(bench: &Bench, calibration: &mut Calibration, fill: Fill, range: Span) {
+    let window = (!bench.target.file_system.is_memory()).then(|| bench.target.window_bytes());
+    let added = match fill {
+        Fill::Sequential => Ok(points(range.bytes, window)),
+        _ => fill::possible(fill, bench.target, range.end()).map(|()| points_of(fill, range.bytes)),
+    };
+    let offset = Some(range.offset).filter(|it| *it != calibration.offset);
+    match added {
+        Ok(points) => calibration.points.extend(points.into_iter().map(|it| CalibrationPoint { offset, ..it })),
         Err(reason) => calibration.missing.push(reason),
     }
 }
@@ -362,7 +363,7 @@ fn one(bench: &mut Bench, point: &CalibrationPoint, offset: u64) -> Result<Calib
         block_bytes: point.block_bytes,
         state: point.state,
         fill: point.fill,
-        range: Span { offset, bytes: point.range_bytes },
+        range: Span { offset: point.offset.unwrap_or(offset), bytes: point.range_bytes },
         ops: point.ops,
         ..Condition::plain(bench.target.bytes)
     };

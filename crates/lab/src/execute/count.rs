@@ -3,7 +3,7 @@
 use schema::{Beside, Condition, Reading, Record, record::Outcome};
 
 use super::{Bench, Hooks, pass::Counting};
-use crate::{counted, link::Trouble, plan::Stage, runtime, state::writing};
+use crate::{counted, link::Trouble, plan::Stage, runtime, scenario, state::writing};
 
 impl Bench<'_> {
     /// One pass of every cell that was measured, under tracepoints, as long as the budget lasts.
@@ -99,11 +99,11 @@ fn begins_as_found(condition: &Condition) -> bool {
     Stage::of(condition).is_as_found()
 }
 
-/// Whether nothing in the run has evicted or filled the file: passes from then on would find it in another state than the
-/// timed ones did.
+/// Whether nothing in the run has evicted, filled or read more of the file: passes from then on would find it in another state
+/// than the timed ones did.
 fn is_as_found_still(record: &Record) -> bool {
     let own = record.cells.iter().filter_map(|it| it.own_condition.as_ref());
-    record.conditions.iter().chain(own).all(begins_as_found)
+    record.conditions.iter().chain(own).all(begins_as_found) && !scenario::reads_target(record.scenarios.keys())
 }
 
 #[cfg(test)]
@@ -141,5 +141,10 @@ mod tests {
                 assert!(!is_as_found_still(&own), "an arm does what its condition does not say");
             }
         }
+        let with = |scenario: &str| {
+            let scenarios = [(scenario.to_string(), Reading::unavailable("planted"))].into();
+            is_as_found_still(&Record { scenarios, ..record(vec![as_is()]) })
+        };
+        assert!(!with("address-space") && with("shared-write"), "one maps the file itself");
     }
 }

@@ -114,6 +114,7 @@ pub(super) fn begin(experiment: &Experiment, target: &Target, of: (u64, Duration
         partial: Some("still running, or killed".into()),
         ending: None,
         rounds_ended: BTreeMap::new(),
+        cells_ended: BTreeMap::new(),
         folder: folder(experiment),
         seed,
         budget_s: budget.as_secs_f64(),

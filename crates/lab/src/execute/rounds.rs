@@ -54,7 +54,7 @@ impl Bench<'_> {
     pub(super) fn rounds(&mut self, slot: &Slot, hooks: &mut Hooks) {
         let mut too_long = BTreeSet::new();
         self.rounds_without(&mut too_long, slot, hooks);
-        self.end_rounds(&too_long.into_iter().collect::<Vec<_>>(), RoundsEnd::Budget);
+        self.end_without(too_long);
     }
 
     /// As `rounds`; `too_long` are the cells of which a pass would have exceeded what was left.
@@ -176,6 +176,19 @@ impl Bench<'_> {
     fn end_rounds(&mut self, cells: &[usize], end: RoundsEnd) {
         for &cell in cells {
             self.record.rounds_ended.insert(self.record.cells[cell].condition, end);
+        }
+    }
+
+    /// Notes the same of cells for which the time was too short. The others of their conditions may have gone on: what is noted of
+    /// these stays.
+    fn end_without(&mut self, too_long: BTreeSet<usize>) {
+        for cell in too_long {
+            let condition = self.record.cells[cell].condition;
+            match self.record.rounds_ended.get(&condition) {
+                Some(RoundsEnd::Budget) => {}
+                Some(_) => drop(self.record.cells_ended.insert(cell, RoundsEnd::Budget)),
+                None => drop(self.record.rounds_ended.insert(condition, RoundsEnd::Budget)),
+            }
         }
     }
 

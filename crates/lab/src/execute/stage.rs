@@ -51,6 +51,17 @@ const CALIBRATE: &str = "calibrate";
 /// Of a scan in state limited, until it is steady, and the timed one.
 const LIMITED_PASSES: f64 = 4.0;
 
+/// The part of the file that the unit costs of a fill are measured on: where the conditions after it are, so that it is made no
+/// larger for their sake than it is for these.
+fn calibrated_part(whole: Span, of_conditions: Option<Span>, fill: Fill, file_bytes: u64) -> Span {
+    let offset = of_conditions.map_or(whole.offset, |it| it.offset);
+    let most = match fill {
+        Fill::Sequential => whole.bytes,
+        _ => whole.bytes.min(of_conditions.map_or(calibrate::FILLED_BYTES_MAX, |it| it.bytes)),
+    };
+    Span { offset, bytes: most.min(file_bytes.saturating_sub(offset)) }
+}
+
 /// As far as windows may move: a range that an experiment names may lie beyond what the planner found to be of use.
 fn may_touch(ranges: impl Iterator<Item = (Given, Span)>) -> u64 {
     ranges.filter(|(given, _)| *given == Given::Nothing).map(|(_, range)| range.end()).max().unwrap_or(0)
@@ -326,14 +337,11 @@ impl Bench<'_> {
             Ok(range) => {
                 let mut read = self.measured_conditions();
                 read.retain(|it| it.fill() == Some(fill) && !it.workload.writes());
-                let widest = read.into_iter().map(|it| it.range.bytes).max();
-                let bytes = match fill {
-                    Fill::Sequential => range.bytes,
-                    _ => range.bytes.min(widest.unwrap_or(calibrate::FILLED_BYTES_MAX)),
-                };
+                let widest = read.into_iter().map(|it| it.range).max_by_key(|it| it.bytes);
                 // The file is not copied for the unit costs of a fill that nothing is read after.
                 if widest.is_some() || fill.copied_by().is_none() {
-                    calibrate::add_points(self, &mut calibration, fill, bytes);
+                    let of_fill = calibrated_part(range, widest, fill, self.target.bytes);
+                    calibrate::add_points(self, &mut calibration, fill, of_fill);
                 }
                 Reading::Value(calibration)
             }
@@ -550,6 +558,16 @@ mod tests {
         let ranges = [(Given::Nothing, range(64)), (Given::Range, range(4096)), (Given::Ops, range(1024))];
         assert_eq!(may_touch(ranges.into_iter()), 64 << 20);
         assert_eq!(may_touch(ranges.into_iter().skip(1)), 0, "none of them moves");
+    }
+
+    #[test]
+    fn unit_costs_of_a_fill_are_measured_where_its_conditions_are() {
+        let span = |offset: u64, mib: u64| Span { offset: offset << 20, bytes: mib << 20 };
+        let part = |of: Option<Span>, fill| calibrated_part(span(6 << 10, 1024), of, fill, 8 << 30);
+        assert_eq!(part(Some(span(0, 256)), Fill::Random), span(0, 256));
+        assert_eq!(part(Some(span(0, 256)), Fill::Sequential), span(0, 1024), "the costs of spans beyond the caches");
+        assert_eq!(part(Some(span(8000, 192)), Fill::Sequential), span(8000, 192), "the file ends");
+        assert_eq!(part(None, Fill::Random), span(6 << 10, 64));
     }
 
     #[test]

@@ -71,6 +71,12 @@ pub const SCENARIOS: &[Scenario] = &[
     write_back::BTRFS,
 ];
 
+/// Whether one of these was observed with the target's own file, whose pages are then no longer as they were found. The others
+/// make files of their own.
+pub fn reads_target<'n>(mut names: impl Iterator<Item = &'n String>) -> bool {
+    names.any(|it| it == address_space::SCENARIO.name)
+}
+
 /// Runs what the claims of an experiment ask for, each scenario once.
 pub fn observe(experiment: &Experiment, scene: &Scene) -> BTreeMap<String, Reading<ScenarioResult>> {
     let asked = experiment.claims.iter().filter_map(|claim| claim.scenario.as_deref());

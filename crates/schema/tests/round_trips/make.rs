@@ -223,8 +223,8 @@ macro_rules! makes {
 makes! {
     structs {
         Record {
-            schema_version, id, tool_version, started, elapsed_s, partial, ending, rounds_ended, folder, seed, budget_s,
-            experiment, environment, target, conditions, origins, cells, samples, fills, confirmations, ceiling, scenarios, calibration,
+            schema_version, id, tool_version, started, elapsed_s, partial, ending, rounds_ended, cells_ended, folder, seed,
+            budget_s,            experiment, environment, target, conditions, origins, cells, samples, fills, confirmations, ceiling, scenarios, calibration,
             counted, observations, advised, timeline, runtimes, limits,
         }
         schema::record::ScenarioResult { holds, evidence }
@@ -338,7 +338,7 @@ makes! {
         Passing { cell, from_s, to_s }
         Calibration { elapsed_s, clock, bare_call, offset, points, missing }
         Loop { times, ns }
-        CalibrationPoint { arm, workload, consume, state, fill, block_bytes, range_bytes, ops, passes }
+        CalibrationPoint { arm, workload, consume, state, fill, block_bytes, offset, range_bytes, ops, passes }
         CalibrationPass { phases, minor_faults, cpu_ns }
         Curve { points }
         PerPage { fixed_ns, page_ns }

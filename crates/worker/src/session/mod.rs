@@ -144,7 +144,7 @@ fn result(task: &Task, queue_depth: u32, warm: u32, phases: Phases, usage: Usage
 }
 
 /// Blocks of a rehearsal.
-const REHEARSAL_OPS: u64 = 16;
+pub(crate) const REHEARSAL_OPS: u64 = 16;
 
 impl<W: Way> Reading<W> {
     /// One short pass, opened and closed. Without it the first blocks of the timed pass would include the worker's faults

@@ -174,12 +174,17 @@ impl Pattern {
         (each + u64::from(thread < rest), each * thread + thread.min(rest))
     }
 
+    /// How many of its accesses a rehearsal makes, of `ops` at most.
+    pub(crate) fn rehearsed(&self, ops: u64) -> u64 {
+        // What it leaves in the CPU caches is what the pass begins with. JVM and Python rehearse with another file.
+        let few_bytes = (REHEARSED_BYTES / self.block.max(1)).max(self.threads.into());
+        self.ops.min(ops).min(few_bytes)
+    }
+
     /// For the rehearsal of a pass that reads, of about a mebibyte: no more accesses than `ops`, in a range of as many blocks, alike otherwise.
     /// What populates its range would take as long as in the pass itself.
     pub(crate) fn shortened(&self, ops: u64) -> Pattern {
-        // What it leaves in the CPU caches is what the pass begins with. JVM and Python rehearse with another file.
-        let few_bytes = (REHEARSED_BYTES / self.block.max(1)).max(self.threads.into());
-        let ops = self.ops.min(ops).min(few_bytes);
+        let ops = self.rehearsed(ops);
         if let Some(&first) = self.accesses.list().first() {
             // Others may lie far apart; so it is one of them, again and again.
             let accesses = Accesses::again(first, ops as usize, self.threads);

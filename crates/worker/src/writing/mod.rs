@@ -19,7 +19,7 @@ use schema::{
 use crate::{
     buffer::Buffer,
     method::direct,
-    session::{PassResult, Session, nanoseconds},
+    session::{PassResult, REHEARSAL_OPS, Session, nanoseconds},
     source::{Pattern, Source, SplitMix64, with_source},
     task::{Fault, Refusal, Task, at},
     usage,
@@ -120,9 +120,6 @@ pub(crate) fn open_permitted(path: &Path, permit: Permit, flags: OFlags) -> Resu
     }
 }
 
-/// Blocks of a rehearsal.
-const REHEARSAL_OPS: u64 = 16;
-
 /// `open` is how a method opens the file; it may register the program's memory. It is timed.
 fn prepare<W: Writer + 'static>(
     task: Task,
@@ -140,7 +137,7 @@ fn prepare<W: Writer + 'static>(
         Hold::Rehearse if session.task.job.workload == Workload::Append => {}
         Hold::Rehearse => {
             let pattern = session.task.pattern.clone();
-            let few = Pattern { ops: pattern.ops.min(REHEARSAL_OPS), ..pattern };
+            let few = Pattern { ops: pattern.rehearsed(REHEARSAL_OPS), ..pattern };
             let mut writer = (session.open)(&session.task, &mut session.own)?;
             work(&mut writer, &session.task, &few, &mut session.own, Changes::Undone).map_err(at("rehearsing"))?;
             session.sync()?;
