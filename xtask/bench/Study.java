@@ -2,7 +2,7 @@
  * One pass of a published program in Java, with its mistakes mended, in a JVM of its own: an independent check of what the
  * studies say about time.
  *
- *   java Study.java FILE METHOD WORK BLOCK OPS WARM [CONSUME]
+ *   java Study.java FILE METHOD WORK BLOCK OPS WARM [CONSUME [held]]
  *
  *   METHOD    stream (FileInputStream), channel (FileChannel, direct buffer), heap (FileChannel, heap buffer),
  *             mapped (bulk get), get (byte by byte); writing: channel, mapped
@@ -10,6 +10,7 @@
  *   WARM      another file of a block or more, for passes of half a second before the clock starts: the loops are compiled by
  *             then, and what is copied to is in a cache, as in the study (the first copies of 64 MiB take a third longer)
  *   CONSUME   copy (into memory of the program's own), lines, touch (one byte every 4096)
+ *   held      the same pass was made before, by the same channel or mapping (what it wrote is on the disk); its time alone counts
  *
  * It leaves the page cache as it is: fill.c brings the file there. The time is from open to close, and a mapping is unmapped in
  * it: left to the collector, it would be paid for after the clock.
@@ -32,6 +33,9 @@ public class Study {
     final int block;
     final byte[] array;
     final ByteBuffer direct, heap;
+    boolean held;
+    /** Of the last pass, without opening and unmapping. */
+    long begun, ended;
 
     Study(String method, String consume, int block) {
         this.method = method;
@@ -55,9 +59,10 @@ public class Study {
         long until = System.nanoTime() + WARM_MS * 1_000_000L, check = 0;
         long ofWarm = Math.max(1, WARM_BYTES / study.block);
         while (System.nanoTime() < until) check += writes ? study.overwrite(warm, ofWarm) : study.scan(warm, ofWarm);
+        study.held = args.length > 7 && args[7].equals("held");
         long begun = System.nanoTime();
         check += writes ? study.overwrite(file, ops) : study.scan(file, ops);
-        long ns = System.nanoTime() - begun;
+        long ns = study.held ? study.ended - study.begun : System.nanoTime() - begun;
         System.out.println("{\"ns\":" + ns + ",\"check\":\"" + check + "\"}");
     }
 
@@ -73,16 +78,26 @@ public class Study {
             long blocks = blocks(channel, ops), check = 0;
             if (method.equals("mapped") || method.equals("get")) {
                 MappedByteBuffer map = channel.map(MapMode.READ_ONLY, 0, blocks * block);
-                for (long i = 0; i < blocks; i++) check += fromMapping(map);
+                for (int pass = first(); pass < 2; pass++) {
+                    map.position(0);
+                    begun = System.nanoTime();
+                    for (long i = 0; i < blocks; i++) check += fromMapping(map);
+                    ended = System.nanoTime();
+                }
                 unmap(map);
                 return check;
             }
             ByteBuffer buffer = method.equals("heap") ? heap : direct;
-            for (long i = 0; i < blocks; i++) {
-                buffer.clear();
-                while (buffer.hasRemaining() && channel.read(buffer) >= 0) { }
-                buffer.flip();
-                check += buffer.hasArray() ? take(array(buffer), buffer.limit()) : take(buffer);
+            for (int pass = first(); pass < 2; pass++) {
+                channel.position(0);
+                begun = System.nanoTime();
+                for (long i = 0; i < blocks; i++) {
+                    buffer.clear();
+                    while (buffer.hasRemaining() && channel.read(buffer) >= 0) { }
+                    buffer.flip();
+                    check += buffer.hasArray() ? take(array(buffer), buffer.limit()) : take(buffer);
+                }
+                ended = System.nanoTime();
             }
             return check;
         }
@@ -105,6 +120,11 @@ public class Study {
         } catch (ReflectiveOperationException error) {
             throw new IllegalStateException(error);
         }
+    }
+
+    /** Held: a pass before the one that counts, over the same channel or mapping. */
+    int first() {
+        return held ? 0 : 1;
     }
 
     static byte[] array(ByteBuffer buffer) {
@@ -174,12 +194,24 @@ public class Study {
             long blocks = blocks(channel, ops);
             if (method.equals("mapped")) {
                 MappedByteBuffer map = channel.map(MapMode.READ_WRITE, 0, blocks * block);
-                for (long i = 0; i < blocks; i++) map.put(array, 0, block);
+                for (int pass = first(); pass < 2; pass++) {
+                    map.position(0);
+                    begun = System.nanoTime();
+                    for (long i = 0; i < blocks; i++) map.put(array, 0, block);
+                    ended = System.nanoTime();
+                    if (pass == 0) channel.force(true);
+                }
                 unmap(map);
             } else {
-                for (long i = 0; i < blocks; i++) {
-                    direct.clear();
-                    while (direct.hasRemaining()) channel.write(direct);
+                for (int pass = first(); pass < 2; pass++) {
+                    channel.position(0);
+                    begun = System.nanoTime();
+                    for (long i = 0; i < blocks; i++) {
+                        direct.clear();
+                        while (direct.hasRemaining()) channel.write(direct);
+                    }
+                    ended = System.nanoTime();
+                    if (pass == 0) channel.force(true);
                 }
             }
             return blocks;

@@ -234,7 +234,11 @@ int main(int argc, char **argv) {
                 check += take(buffer, block, 1, consume, copy);
             }
         }
-        if (warm) continue;
+        if (warm) {
+            /* As a worker, which begins its pass with nothing to be written back. */
+            if (writes) MUST(fsync(file));
+            continue;
+        }
         if (end) {
             if (map) MUST(msync(map, reached, MS_SYNC));
             else MUST(fsync(file));
