@@ -41,6 +41,8 @@ class LinesOpened(Opened):
 
     def lines(self, count):
         """Of the first so many bytes."""
+        # As of any buffered file: the start may lie in the buffer still, and the end is always looked up.
+        self._text.buffer.seek(0, 2)
         self._text.seek(0)
         if count == self._bytes:
             found = counted(self._text)

@@ -238,6 +238,9 @@ class BufferedOpened(Opened):
         return {"read": self._file.read, "seek": self._file.seek, "short": became_shorter}
 
     def go_to(self, place):
+        # A place that lies in its buffer is found there, and a pass would begin with what the one before has read. The end is
+        # always looked up.
+        self._file.seek(0, 2)
         self._file.seek(place)
 
     def close(self):
