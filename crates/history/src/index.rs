@@ -110,14 +110,13 @@ impl Index {
         let why = match self.bring_up_to_date(store, &files, version, digest) {
             Ok(Refreshed::Here) => return Ok(()),
             Ok(Refreshed::ByAnotherVersion) => "another version of faultline writes to it",
-            Err(error) if is(&error, ErrorCode::DatabaseBusy) => "another process writes to it",
+            Err(error) if is(&error, ErrorCode::DatabaseBusy) && self.only_in_memory.is_none() => {
+                "another process writes to it"
+            }
             Err(error) => return Err(error).with_context(context),
         };
-        if self.only_in_memory.is_none() {
-            *self = Index::in_memory(format!("{} is busy: {why}", path.display()))?;
-            self.bring_up_to_date(store, &files, version, digest).with_context(context)?;
-        }
-        Ok(())
+        *self = Index::in_memory(format!("{} is busy: {why}", path.display()))?;
+        self.bring_up_to_date(store, &files, version, digest).map(drop).with_context(context)
     }
 
     /// Records are read outside of transactions, which would keep others waiting. Two processes that refresh at once may
@@ -132,7 +131,13 @@ impl Index {
         if derived(&self.connection)?.as_deref() != Some(derived_by) {
             self.forget_other_versions(derived_by)?;
         }
-        let known = known(&self.connection)?;
+        // Both of one moment: another version may be done with all files a moment later.
+        let transaction = self.connection.transaction()?;
+        let (derived, known) = (derived(&transaction)?, known(&transaction)?);
+        drop(transaction);
+        if derived.as_deref() != Some(derived_by) {
+            return Ok(Refreshed::ByAnotherVersion);
+        }
         let there: HashSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
         let gone: Vec<&String> = known.keys().filter(|name| !there.contains(name.as_str())).collect();
         let changed = files.iter().filter_map(|(name, path)| {

@@ -174,8 +174,9 @@ impl CleanupJournal {
             Ok(ready) => ready,
             Err(removal) => return Some(removal),
         };
-        let in_use = ready.leftover.kind == LeftoverKind::Cgroup && sys::cgroup::is_in_use(&ready.path);
-        look(&ready).err().or_else(|| in_use.then(|| still_in(&ready.path)))
+        // Looked at first: in what is no group, a file with the name of one of a group's may be a pipe, which is waited for.
+        let is_in_use = || ready.leftover.kind == LeftoverKind::Cgroup && sys::cgroup::is_in_use(&ready.path);
+        look(&ready).err().or_else(|| is_in_use().then(|| still_in(&ready.path)))
     }
 
     /// Deletes what a stale entry is about, and then the entry.
@@ -384,14 +385,29 @@ fn look(ready: &Ready) -> Result<(Folder, Stat), Removal> {
     }
     // An entry says what its writer likes: of another user's, root deletes what that user could delete.
     let by = ready.entry.metadata().map_or(u32::MAX, |it| it.uid());
-    let is_theirs = || stat.st_uid == by || folder.owner().is_ok_and(|it| it == by);
-    if geteuid().is_root() && by != 0 && leftover.kind == LeftoverKind::File && !is_theirs() {
-        return refused(format!("its entry is of user {by}, whose neither the file nor its folder is"));
+    let is_theirs = || match leftover.kind {
+        LeftoverKind::File => stat.st_uid == by || folder.owner().is_ok_and(|it| it == by),
+        // What root makes in their data folder is theirs, entries too, and its groups are root's.
+        LeftoverKind::Cgroup => stat.st_uid == by || is_of_no_process(name),
+    };
+    if geteuid().is_root() && by != 0 && !is_theirs() {
+        return refused(match leftover.kind {
+            LeftoverKind::File => format!("its entry is of user {by}, whose neither the file nor its folder is"),
+            LeftoverKind::Cgroup => {
+                format!("its entry is of user {by}, whose the group is not, and its process may run")
+            }
+        });
     }
     if leftover.kind == LeftoverKind::Cgroup && !sys::cgroup::is_group(path) {
         return refused("it is not in a cgroup file system".into());
     }
     Ok((folder, stat))
+}
+
+/// Whether the process that a group is named after has ended (`sys::cgroup`: `faultline-<pid>-<n>`): no run is about to use it.
+fn is_of_no_process(name: &OsStr) -> bool {
+    let pid = name.to_str().and_then(|it| it.strip_prefix(sys::cgroup::PREFIX)?.split('-').next()?.parse::<u32>().ok());
+    pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
 }
 
 fn remove_file(path: &Path, folder: &Folder, stat: &Stat) -> Result<Removal> {
@@ -454,5 +470,18 @@ fn noun(kind: LeftoverKind) -> &'static str {
     match kind {
         LeftoverKind::File => "file",
         LeftoverKind::Cgroup => "directory",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_names_the_process_that_made_it() {
+        let of = |name: &str| is_of_no_process(OsStr::new(name));
+        assert!(!of("faultline-1-0") && !of(&format!("faultline-{}-3", std::process::id())));
+        assert!(of("faultline-4294967295-0"), "no process has that number (PID_MAX_LIMIT)");
+        assert!(!of("faultline-x-0") && !of("other-4294967295-0") && !of("faultline-"));
     }
 }

@@ -5,11 +5,13 @@ use std::{
     collections::HashMap,
     fs::{self, File},
     io::{self, Read},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::Mutex,
 };
 
 use anyhow::{Context, Result, anyhow, bail};
+use rustix::fs::OFlags;
 use schema::{
     Bytes, Record, SCHEMA_VERSION,
     loaded::{Holder, Versions, is_id},
@@ -18,7 +20,10 @@ use schema::{
     units::nearest,
 };
 
-use sys::{folder::Folder, whole::Taken};
+use sys::{
+    folder::Folder,
+    whole::{Taken, folder_of},
+};
 
 use crate::{atomic, places};
 
@@ -88,7 +93,7 @@ impl Store {
             let name = if attempt == 1 { record.id.clone() } else { format!("{}-{attempt}", record.id) };
             let path = match self.write(&folder, record, &name, Taken::Refuse) {
                 // Another `Store` may have saved an earlier state of this very run.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match read(&self.path_of(&name)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match read_file(&self.path_of(&name)) {
                     Ok(earlier) if goes_on(&earlier, record) => self.write(&folder, record, &name, Taken::Replace),
                     Ok(_) | Err(_) => continue,
                 },
@@ -125,7 +130,11 @@ impl Store {
     /// Names what was not found and the nearest id, or the file and what is wrong with it.
     pub fn find(&self, which: &str) -> Result<(Record, Origin)> {
         let (path, origin) = self.place(which)?;
-        Ok((read(&path)?, origin))
+        let record = match self.is_kept(&path) {
+            true => read_file(&path)?,
+            false => read(&path)?,
+        };
+        Ok((record, origin))
     }
 
     /// The file of a record, named as for `find`; it may be none.
@@ -177,12 +186,20 @@ impl Store {
         }
     }
 
+    /// Whether a path is one in the two folders, or leads there.
+    fn is_kept(&self, path: &Path) -> bool {
+        let folders = [&self.folder, &self.imported].map(|it| it.canonicalize().ok());
+        let named = folder_of(path).canonicalize().ok();
+        let led_to = path.canonicalize().ok().and_then(|it| it.parent().map(Path::to_path_buf));
+        [named, led_to].into_iter().any(|it| it.is_some() && folders.contains(&it))
+    }
+
     /// The record in a file that `list` named.
     ///
     /// # Errors
     /// Names the file and what is wrong with it.
     pub fn load_file(&self, path: &Path) -> Result<Record> {
-        read(path)
+        read_file(path)
     }
 
     /// Ids and files of the own runs, the newest first. Files are not opened, so a damaged one is listed too; loading it says what is wrong.
@@ -221,10 +238,10 @@ impl Store {
         if fs::metadata(file).is_ok_and(|it| !it.is_file()) {
             bail!("{} is not a regular file; a record is one JSON file", file.display());
         }
-        let record = read(file)?;
+        let record = read_file(file)?;
         let own = self.path_of(&record.id);
         if own.exists() {
-            return match read(&own).is_ok_and(|it| goes_on(&record, &it)) {
+            return match read_file(&own).is_ok_and(|it| goes_on(&record, &it)) {
                 true => Ok(Imported::Own(record.id)),
                 false => bail!("{}: a run that was made here has the id {}", file.display(), record.id),
             };
@@ -239,7 +256,7 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             other => return other.map(|_| Imported::New(record.id)).with_context(advice),
         }
-        let there = read(&self.imported.join(&name)).with_context(advice)?;
+        let there = read_file(&self.imported.join(&name)).with_context(advice)?;
         let length = |it: &Record| (it.samples.len(), it.elapsed_s);
         match () {
             () if record == there || goes_on(&record, &there) && length(&record) <= length(&there) => {
@@ -272,16 +289,12 @@ impl Store {
         })
     }
 
-    /// What killed processes left half-written. They never had a record's name and may be deleted.
-    ///
-    /// # Errors
-    /// When the folder is there and cannot be read.
-    pub fn abandoned(&self) -> Result<Vec<PathBuf>> {
-        let mut all = Vec::new();
-        for folder in self.folders() {
-            all.extend(atomic::abandoned(folder).with_context(|| format!("{} cannot be listed", folder.display()))?);
-        }
-        Ok(all)
+    /// What killed processes left half-written, in each folder: they never had a record's name and may be deleted. Where a folder is
+    /// there and cannot be read, why.
+    pub fn abandoned(&self) -> Vec<Result<Vec<PathBuf>>> {
+        let of =
+            |folder: &Path| atomic::abandoned(folder).with_context(|| format!("{} cannot be listed", folder.display()));
+        self.folders().map(of).collect()
     }
 
     /// All that it writes to.
@@ -289,13 +302,9 @@ impl Store {
         [Some(self.folder.as_path()), Some(&self.imported), self.folder.parent()].into_iter().flatten()
     }
 
-    /// Deletes what `abandoned` lists, and says which it deleted.
-    ///
-    /// # Errors
-    /// Names the file that could not be deleted.
-    pub fn remove_abandoned(&self) -> Result<Vec<PathBuf>> {
-        let deleted: Vec<Vec<PathBuf>> = self.folders().map(atomic::remove_abandoned).collect::<Result<_>>()?;
-        Ok(deleted.concat())
+    /// Deletes what `abandoned` lists, and says which it deleted in each folder, or which file could not be deleted.
+    pub fn remove_abandoned(&self) -> Vec<Result<Vec<PathBuf>>> {
+        self.folders().map(atomic::remove_abandoned).collect()
     }
 
     fn path_of(&self, name: &str) -> PathBuf {
@@ -385,13 +394,28 @@ fn hint(which: &str, runs: &[Listed]) -> String {
     }
 }
 
-/// The record in a file.
+/// The record in a file that the user named. It may be a pipe, whose writer is waited for: `faultline report <(…)`.
 fn read(path: &Path) -> Result<Record> {
-    parse(path).with_context(|| format!("{} cannot be used", path.display()))
+    let file = File::open(path).map_err(anyhow::Error::from);
+    file.and_then(parse).with_context(|| format!("{} cannot be used", path.display()))
 }
 
-fn parse(path: &Path) -> Result<Record> {
-    let file = File::open(path)?;
+/// The record in a regular file. Another user who may write to a folder can put a pipe there: to open one need not end.
+fn read_file(path: &Path) -> Result<Record> {
+    opened(path).and_then(parse).with_context(|| format!("{} cannot be used", path.display()))
+}
+
+fn opened(path: &Path) -> Result<File> {
+    let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
+    let about = file.metadata()?;
+    // Of a folder `parse` says more.
+    match about.is_file() || about.is_dir() {
+        true => Ok(file),
+        false => bail!("it is no regular file"),
+    }
+}
+
+fn parse(file: File) -> Result<Record> {
     if file.metadata()?.is_dir() {
         bail!("it is a folder; a record is one JSON file");
     }

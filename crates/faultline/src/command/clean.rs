@@ -1,7 +1,5 @@
 //! `faultline clean`: removes what a killed run left behind, and compiled workers of other versions; nothing else.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use history::{Owner, Removal};
 use lab::runtime;
@@ -13,30 +11,41 @@ pub fn run(args: &CleanArgs) -> Result<Exit> {
     // Each removal is printed at once: a later failure must not hide it.
     let say = |text: String| output::print(&format!("{text}\n"));
     let mut failed = 0;
-    let stale = journal.stale()?;
-    let store = history::Store::open(None)?;
-    let of_folders = match args.dry_run {
-        true => [store.abandoned(), journal.abandoned()],
-        false => [store.remove_abandoned(), journal.remove_abandoned()],
-    };
-    let mut half_written: Vec<PathBuf> = Vec::new();
     // What keeps one folder from being cleaned says nothing of the others.
+    let fails = |error: anyhow::Error| say(report::visible(&format!("{error:#}")));
+    let listed = journal.stale().and_then(|stale| Ok((stale, journal.entries()?)));
+    let (stale, entries) = match listed {
+        Ok(listed) => listed,
+        Err(error) => {
+            failed += 1;
+            fails(error)?;
+            Default::default()
+        }
+    };
+    let store = history::Store::open(None)?;
+    let (mut of_folders, of_journal) = match args.dry_run {
+        true => (store.abandoned(), journal.abandoned()),
+        false => (store.remove_abandoned(), journal.remove_abandoned()),
+    };
+    of_folders.push(of_journal);
+    let mut abandoned = 0;
     for of_folder in of_folders {
         match of_folder {
-            Ok(paths) => half_written.extend(paths),
+            Ok(paths) => {
+                let verb = if args.dry_run { "would remove" } else { "removed" };
+                for path in &paths {
+                    say(format!("{verb} {}, which is half-written", report::visible(&path.display().to_string())))?;
+                }
+                abandoned += paths.len();
+            }
             Err(error) => {
                 failed += 1;
-                say(report::visible(&format!("{error:#}")))?;
+                fails(error)?;
             }
         }
     }
-    for path in &half_written {
-        let verb = if args.dry_run { "would remove" } else { "removed" };
-        say(format!("{verb} {}, which is half-written", report::visible(&path.display().to_string())))?;
-    }
-    let abandoned = half_written.len();
     let mut unknown = 0;
-    for found in journal.entries()? {
+    for found in entries {
         // Of another host or container, or damaged: the user must decide.
         if let Owner::Unknown(reason) = &found.owner {
             unknown += 1;
@@ -68,7 +77,7 @@ pub fn run(args: &CleanArgs) -> Result<Exit> {
     if of_runs + old.found == 0 {
         say("nothing was left behind".into())?;
     }
-    anyhow::ensure!(failed == 0, "{failed} leftovers could not be removed");
+    anyhow::ensure!(failed == 0, "{failed} could not be cleaned");
     Ok(Exit::Answered)
 }
 

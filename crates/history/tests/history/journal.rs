@@ -386,6 +386,37 @@ fn no_directory_is_removed_that_is_not_the_very_cgroup() {
 }
 
 #[test]
+fn of_an_entry_of_another_user_root_removes_a_group_only_where_it_is_theirs() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root is misled by others");
+        return;
+    }
+    use std::os::unix::fs::chown;
+    let scene = scene();
+    let path = scene.place.join("faultline-1-0");
+    scene.group_left_behind(&path);
+    for entry in fs::read_dir(&scene.entries).unwrap() {
+        chown(entry.unwrap().path(), Some(65_534), None).unwrap();
+    }
+    chown(&scene.place, Some(65_534), None).unwrap();
+    assert!(scene.refusal().contains("of user 65534"));
+    // It is theirs now, and stays for being no group.
+    chown(&path, Some(65_534), None).unwrap();
+    assert!(scene.refusal().contains("not in a cgroup file system"));
+}
+
+#[test]
+fn nothing_is_waited_for_in_what_an_entry_calls_a_group() {
+    let scene = scene();
+    let path = scene.place.join("faultline-1-0");
+    scene.group_left_behind(&path);
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    let pipe = path.join("cgroup.procs");
+    rustix::fs::mknodat(rustix::fs::CWD, pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    assert!(scene.refusal().contains("not in a cgroup file system"));
+}
+
+#[test]
 fn no_cgroup_outlives_its_boot() {
     let scene = scene();
     let path = scene.place.join("faultline-1-0");

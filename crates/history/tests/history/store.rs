@@ -187,6 +187,50 @@ fn what_is_no_regular_file_among_the_runs_is_none_and_nothing_waits_for_it() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_a_record_is_refused_and_nothing_waits_for_it() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    let (own, imported) = ("20261120T225104Z-3f9a", "20261121T080000Z-11aa");
+    let paths = [store.folder().join(format!("{own}.json")), store.imported_folder().join(format!("{imported}.json"))];
+    let link = folder.path().join("link.json");
+    std::os::unix::fs::symlink(&paths[0], &link).unwrap();
+    for path in &paths {
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert!(error_of(store.load_file(path)).contains("it is no regular file"));
+    }
+    for path in paths.iter().chain([&link]) {
+        assert!(error_of(store.load(path.to_str().unwrap())).contains("it is no regular file"), "{}", path.display());
+    }
+    let import = |id: &str| store.import(&file_of(folder.path(), &record(id)));
+    assert!(error_of(import(own)).contains("was made here"));
+    assert!(error_of(import(imported)).contains("it is no regular file"));
+    assert_eq!(store.save(&record(own)).unwrap(), store.folder().join(format!("{own}-2.json")));
+}
+
+#[test]
+fn a_pipe_that_was_named_is_read_to_its_end() {
+    use std::{io::Write, os::fd::AsRawFd};
+    let folder = TempDir::new().unwrap();
+    let (store, record) = (store(folder.path()), record("20261120T225104Z-3f9a"));
+    let json = serde_json::to_vec(&record).unwrap();
+    // As of `faultline report <(…)`, also when its writer has ended.
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(&json).unwrap();
+    drop(writer);
+    assert_eq!(store.load(&format!("/proc/self/fd/{}", reader.as_raw_fd())).unwrap(), record);
+    // One with a name, whose writer comes later.
+    let pipe = folder.path().join("pipe.json");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| fs::write(&pipe, &json).unwrap());
+        assert_eq!(store.load(pipe.to_str().unwrap()).unwrap(), record);
+    });
+}
+
+#[test]
 fn a_name_that_fits_nothing_or_too_much_says_what_there_is() {
     let folder = TempDir::new().unwrap();
     let store = store(folder.path());
@@ -453,8 +497,10 @@ fn half_written_files_of_killed_processes_are_ignored_and_can_be_removed() {
     let mut of_runs = [gone.clone(), long_ago.clone()];
     of_runs.sort();
     let abandoned = [&of_runs[..], &beside].concat();
-    assert_eq!(store.abandoned().unwrap(), abandoned);
-    assert_eq!(store.remove_abandoned().unwrap(), abandoned);
+    let whole =
+        |of_each: Vec<anyhow::Result<Vec<PathBuf>>>| of_each.into_iter().flat_map(Result::unwrap).collect::<Vec<_>>();
+    assert_eq!(whole(store.abandoned()), abandoned);
+    assert_eq!(whole(store.remove_abandoned()), abandoned);
     assert!(beside.iter().all(|it| !it.exists()));
     let are_there = [&gone, &long_ago, &alive, &elsewhere, &other].map(|it| it.exists());
     assert_eq!(are_there, [false, false, true, true, true]);
