@@ -3,12 +3,19 @@
 use std::{
     fs,
     io::{self, IsTerminal, Write},
-    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+    },
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
-use rustix::fs::{Access, OFlags};
+use rustix::{
+    fs::{Access, OFlags},
+    io::Errno,
+    process::geteuid,
+};
 use schema::{Findings, Record, across::RunComparison, leftover::FileIdentity};
 use sys::{
     folder::{Folder, lies_in},
@@ -143,7 +150,7 @@ fn possible(path: &Path) -> io::Result<()> {
         (Ok(it), _) if it.file_type().is_block_device() => Err(is_a_disk()),
         (_, Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
         (Ok(it), Ok(place)) if it.is_file() => may_change(folder_of(&place.path())),
-        (Ok(_), _) => Ok(()),
+        (Ok(it), _) => check_owner(&it, None),
         (Err(_), _) if path.is_symlink() => Err(io::Error::other("it is a symbolic link that leads to no file")),
         (Err(_), _) => may_change(folder_of(path)),
     }
@@ -374,20 +381,61 @@ fn put(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
 
 /// A pipe or a terminal is not overwritten by being written to, and a disk is.
 fn special(path: &Path) -> io::Result<fs::File> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true);
-    let file = match Place::of(path) {
-        Ok(place) => options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(place.path())?,
+    // To open a pipe that nothing reads would wait for a reader (fifo(7)).
+    let open = |path: &Path, flags: OFlags| {
+        let flags = (flags | OFlags::NONBLOCK).bits() as i32;
+        fs::OpenOptions::new().write(true).custom_flags(flags).open(path)
+    };
+    let opened = match Place::of(path) {
+        Ok(place) => open(&place.path(), OFlags::NOFOLLOW),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
         // A link to what is open (proc_pid_fd(5)) names no place.
-        Err(_) => options.open(path)?,
+        Err(_) => open(path, OFlags::empty()),
     };
-    let kind = file.metadata()?.file_type();
+    let file = opened.map_err(|error| without_reader(path, error))?;
+    let about = file.metadata()?;
     match () {
-        () if kind.is_block_device() => Err(is_a_disk()),
-        () if kind.is_file() => Err(changed()),
-        () => Ok(file),
+        () if about.file_type().is_block_device() => return Err(is_a_disk()),
+        () if about.is_file() => return Err(changed()),
+        // Again, of what was opened: the name may lead to another pipe by now.
+        () => check_owner(&about, Some(&file))?,
     }
+    // What is written waits for its reader.
+    rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    Ok(file)
+}
+
+/// The error of opening a pipe that nothing reads, in words.
+fn without_reader(path: &Path, error: io::Error) -> io::Error {
+    let is_unread = error.raw_os_error() == Some(Errno::NXIO.raw_os_error());
+    match is_unread && fs::metadata(path).is_ok_and(|it| it.file_type().is_fifo()) {
+        true => io::Error::other("it is a pipe, and nothing reads it"),
+        false => error,
+    }
+}
+
+/// Whether a pipe or a socket is root's or this user's own, or was handed to this process: what is written to one that another
+/// user made, that user may read. `opened`: the descriptor that was opened here to write to it.
+fn check_owner(about: &fs::Metadata, opened: Option<&fs::File>) -> io::Result<()> {
+    let owner = about.uid();
+    match is_of_another(about.file_type(), owner, geteuid().as_raw()) && !is_handed_over(about, opened) {
+        true => Err(io::Error::other(format!("it is a pipe or socket of user {owner}, who may read what is written"))),
+        false => Ok(()),
+    }
+}
+
+/// Devices are left out: none but root makes any.
+fn is_of_another(kind: fs::FileType, owner: u32, user: u32) -> bool {
+    (kind.is_fifo() || kind.is_socket()) && owner != 0 && owner != user
+}
+
+/// Whether this process has it open by another descriptor (proc_pid_fd(5)). `sudo` leaves it pipes that the calling user made.
+fn is_handed_over(about: &fs::Metadata, opened: Option<&fs::File>) -> bool {
+    let Ok(descriptors) = fs::read_dir("/proc/self/fd") else { return false };
+    let opened = opened.map(|it| it.as_raw_fd().to_string());
+    let mut others = descriptors.flatten().filter(|it| it.file_name().to_str() != opened.as_deref());
+    let same = Some(FileIdentity { device: about.dev(), inode: about.ino() });
+    others.any(|it| identity(&it.path()) == same)
 }
 
 fn is_a_disk() -> io::Error {
@@ -451,4 +499,81 @@ pub fn terminal_width() -> Option<usize> {
 
 fn columns() -> Option<usize> {
     std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::Read,
+        os::{fd::AsFd, unix::fs::chown},
+    };
+
+    use rustix::fs::{CWD, FileType, Mode, Uid};
+
+    use super::*;
+
+    fn pipe_in(folder: &Path) -> PathBuf {
+        let path = folder.join("pipe");
+        rustix::fs::mknodat(CWD, &path, FileType::Fifo, 0o600.into(), 0).unwrap();
+        path
+    }
+
+    fn reader_of(pipe: &Path) -> fs::File {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        rustix::fs::open(pipe, flags, Mode::empty()).unwrap().into()
+    }
+
+    #[test]
+    fn a_pipe_is_opened_where_something_reads_it_and_then_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = pipe_in(folder.path());
+        assert!(special(&pipe).unwrap_err().to_string().contains("nothing reads it"));
+        let mut reader = reader_of(&pipe);
+        let mut file = special(&pipe).unwrap();
+        assert!(!rustix::fs::fcntl_getfl(&file).unwrap().contains(OFlags::NONBLOCK));
+        file.write_all(b"some words").unwrap();
+        drop(file);
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "some words");
+    }
+
+    #[test]
+    fn only_pipes_and_sockets_of_others_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let kind = |path: &Path| fs::metadata(path).unwrap().file_type();
+        let socket = folder.path().join("socket");
+        let _listens = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        for kind in [kind(&pipe_in(folder.path())), kind(&socket)] {
+            let of = [(0, 1000), (1000, 1000), (1001, 1000), (1000, 0)].map(|it| is_of_another(kind, it.0, it.1));
+            assert_eq!(of, [false, false, true, true]);
+        }
+        for path in [Path::new("/dev/null"), folder.path()] {
+            assert!(!is_of_another(kind(path), 1001, 0), "{}", path.display());
+        }
+        special(Path::new("/dev/null")).unwrap();
+    }
+
+    #[test]
+    fn a_pipe_of_another_user_is_refused_and_one_that_was_handed_over_is_not() {
+        const OTHER: u32 = 65_534;
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = pipe_in(folder.path());
+        if !geteuid().is_root() || chown(&pipe, Some(OTHER), None).is_err() {
+            return println!("skipped: only root has pipes of other users");
+        }
+        let reader = reader_of(&pipe);
+        let own = fs::metadata(&pipe).unwrap();
+        // A descriptor of it is open here, as if it had been handed over.
+        check_owner(&own, None).unwrap();
+        check_owner(&own, Some(&reader)).unwrap_err();
+        drop(reader);
+        let refused = check(&[("json", Some(pipe.as_path()))], false).unwrap_err();
+        assert!(refused.is::<UsageError>() && refused.to_string().contains("of user 65534"), "{refused}");
+        let (_kept, writer) = std::io::pipe().unwrap();
+        if rustix::fs::fchown(writer.as_fd(), Some(Uid::from_raw(OTHER)), None).is_ok() {
+            let path = format!("/proc/{}/fd/{}", std::process::id(), writer.as_raw_fd());
+            special(Path::new(&path)).unwrap();
+        }
+    }
 }

@@ -211,6 +211,28 @@ fn what_is_open_is_written_to_where_it_stands() {
 }
 
 #[test]
+fn a_pipe_that_nothing_reads_is_an_error_at_once_and_one_that_is_read_gets_the_document() {
+    use rustix::fs::{CWD, FileType, Mode, OFlags};
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    sandbox.run_short(&file, &[]).sane();
+    let pipe = sandbox.at("pipe");
+    rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, 0o600.into(), 0).unwrap();
+    let report = ["report", "last", "--markdown", &pipe];
+    sandbox.run(&report).expect(1).says(&["pipe", "nothing reads it"]);
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut reader = fs::File::from(rustix::fs::open(&pipe, flags, Mode::empty()).unwrap());
+    // It is read after the command has ended, so all of the document is to have room.
+    rustix::pipe::fcntl_setpipe_size(&reader, 1 << 20).unwrap();
+    let output = sandbox.run(&report);
+    output.sane();
+    assert_ne!(output.code(), Some(1), "{output:#?}");
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut reader, &mut text).unwrap();
+    assert_eq!(text, sandbox.run(&["report", "last", "--markdown=-"]).stdout);
+}
+
+#[test]
 fn what_was_there_stays_until_all_of_the_new_is_written() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);

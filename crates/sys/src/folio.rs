@@ -3,7 +3,10 @@
 
 use std::{collections::BTreeMap, fs::File, io, os::unix::fs::FileExt};
 
-use crate::{cache::ReadOnlyMapping, page_bytes};
+use crate::{
+    cache::{ReadOnlyMapping, Way},
+    page_bytes,
+};
 
 pub(crate) const PRESENT: u64 = 1 << 63;
 /// A page of a file, or of shared memory, and no copy of the process's own.
@@ -11,19 +14,52 @@ pub(crate) const OF_FILE: u64 = 1 << 61;
 const FRAME: u64 = (1 << 55) - 1;
 const COMPOUND_TAIL: u64 = 1 << 16;
 
+/// Of a part of a file with more pages none is looked at one by one: 256 GiB with 4 KiB pages. A sparse file may have 2^51 pages,
+/// and to look at them would not end.
+pub const PAGES_MAX: u64 = 1 << 26;
+
+/// Whether so many bytes of a file are few enough for each of their pages to be looked at.
+///
+/// # Errors
+/// They are more (`ErrorKind::FileTooLarge`).
+pub fn check_length(bytes: u64) -> io::Result<()> {
+    let pages = bytes.div_ceil(page_bytes());
+    match pages <= PAGES_MAX {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it has {pages} pages, and no more than {PAGES_MAX} of a file are looked at one by one"),
+        )),
+    }
+}
+
+/// Whether one call, which takes no longer for a longer file, finds that no page of a part is in the page cache.
+fn is_uncached(file: &File, offset: u64, bytes: u64) -> bool {
+    let way = Way::Cachestat;
+    way.shows(file) && way.resident_pages(file, offset, bytes).is_ok_and(|pages| pages == 0)
+}
+
 /// Pages by folio order (0: a single page, 4: 64 KiB with 4 KiB pages, 9: 2 MiB) of what is resident of a part of a
 /// file; nothing is read in. Folios that stick out of the range count with the pages that lie inside, rounded down to
 /// an order.
 ///
 /// # Errors
-/// Not root, or a kernel without /proc/kpageflags.
+/// Not root, or a kernel without /proc/kpageflags; or, of what is in the page cache at all, a part of more than `PAGES_MAX` pages
+/// (`ErrorKind::FileTooLarge`).
 pub fn orders(file: &File, offset: u64, bytes: u64) -> io::Result<BTreeMap<u32, u64>> {
     // Small windows: mapped pages count as this process's memory, and the controller stays small.
     const WINDOW: u64 = 8 << 20;
     let page = page_bytes();
+    let is_uncached = is_uncached(file, offset, bytes);
+    if !is_uncached {
+        check_length(bytes)?;
+    }
     let flags = File::open("/proc/kpageflags")?;
     let pagemap = File::open("/proc/self/pagemap")?;
     let mut orders = BTreeMap::new();
+    if is_uncached {
+        return Ok(orders);
+    }
     let mut run = 0u64;
     let mut previous = 0u64;
     let end = offset + bytes;
@@ -163,6 +199,31 @@ mod tests {
                 assert_eq!(way.resident_pages(file.as_file(), 0, 1 << 20).unwrap(), 0);
             }
             (resident, orders) => println!("skipped: {resident:?} pages resident after eviction, {orders:?}"),
+        }
+    }
+
+    #[test]
+    fn a_part_with_more_pages_than_are_looked_at_one_by_one_is_refused() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"in the page cache").unwrap();
+        let error = orders(file.as_file(), 0, (PAGES_MAX + 1) * page_bytes()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        assert!(error.to_string().contains("67108865 pages"), "{error}");
+        assert!(check_length(PAGES_MAX * page_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_sparse_file_without_a_page_in_the_page_cache_has_no_folios_however_long_it_is() {
+        let file = tempfile::tempfile().unwrap();
+        let longest = [1u64 << 62, 1 << 43].into_iter().find(|it| file.set_len(*it).is_ok());
+        let Some(bytes) = longest.filter(|_| Way::Cachestat.shows(&file)) else {
+            println!("skipped: no long file can be made here, or cachestat(2) does not show what is resident of it");
+            return;
+        };
+        assert!(is_uncached(&file, 0, bytes));
+        match orders(&file, 0, bytes) {
+            Ok(orders) => assert_eq!(orders, BTreeMap::new()),
+            Err(error) => assert_ne!(error.kind(), io::ErrorKind::FileTooLarge),
         }
     }
 

@@ -40,9 +40,7 @@ pub fn file(path: &Path) -> Result<FileView> {
             (Some(way), _) => stretches(&target, way).map_err(|error| error.to_string()).into(),
             (None, reason) => Reading::unavailable(reason.unwrap_or_default()),
         },
-        folio_orders: folio_orders(&target.file, target.bytes)
-            .map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}"))
-            .into(),
+        folio_orders: folio_orders(&target.file, target.bytes).map_err(|error| why_no_folios(&error)).into(),
         pages_per_fault: match residency.reason() {
             // A user who cannot see the residency cannot avoid reading in the other pages.
             Some(reason) => Reading::unavailable(reason),
@@ -60,6 +58,13 @@ pub fn file(path: &Path) -> Result<FileView> {
 fn folio_orders(file: &File, bytes: u64) -> io::Result<Vec<FolioOrder>> {
     let orders = sys::folio::orders(file, 0, bytes)?;
     Ok(orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect())
+}
+
+fn why_no_folios(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => error.to_string(),
+        _ => format!("folio sizes need root and /proc/kpageflags: {error}"),
+    }
 }
 
 /// The mean over some places, as it is recorded of fills; nothing where no page is resident.
@@ -101,6 +106,8 @@ fn page_cache(file: &File, bytes: u64) -> Result<Residency, Untold> {
         // For other users mincore(2) reports every page as resident (mm/mincore.c, can_do_mincore).
         None if !is_told(file) => Err(Untold::Stranger),
         None => {
+            // mincore(2) answers for each page, also for those of a hole.
+            sys::folio::check_length(bytes).map_err(Untold::Failed)?;
             let resident = Way::Mincore.resident_pages(file, 0, bytes).map_err(Untold::Failed)?;
             Ok(Residency {
                 asked: Way::Mincore.word().into(),
@@ -156,6 +163,29 @@ mod tests {
         let sum: f64 = stretches.iter().sum::<f64>() / stretches.len() as f64 * pages;
         assert!((sum - residency.resident as f64).abs() < 1e-6 * pages, "{sum} {residency:?}");
         assert_eq!(residency.pages, (3 << 20) / sys::page_bytes());
+    }
+
+    #[test]
+    fn a_sparse_file_of_which_nothing_is_resident_is_looked_at_however_long_it_is() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let longest = [1u64 << 62, 1 << 43].into_iter().find(|it| file.as_file().set_len(*it).is_ok());
+        let Some(bytes) = longest else { return println!("skipped: no long file can be made here") };
+        let view = super::file(file.path()).unwrap();
+        assert_eq!(view.bytes, bytes);
+        match &view.residency {
+            Reading::Value(residency) => {
+                assert_eq!((residency.asked.as_str(), residency.resident), (Way::Cachestat.word(), 0));
+                assert!(view.folio_orders.value().is_none_or(Vec::is_empty), "{:?}", view.folio_orders);
+            }
+            Reading::Unavailable { unavailable } => assert!(unavailable.contains("one by one"), "{unavailable}"),
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_for_its_folios_is_not_said_to_need_root() {
+        let why = why_no_folios(&sys::folio::check_length(u64::MAX).unwrap_err());
+        assert!(why.contains("one by one") && !why.contains("root"), "{why}");
+        assert!(why_no_folios(&io::ErrorKind::PermissionDenied.into()).contains("need root"));
     }
 
     #[test]

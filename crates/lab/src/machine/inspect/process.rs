@@ -194,6 +194,13 @@ fn is_code(of: &ProcessMapping) -> bool {
     of.permissions.as_bytes().get(2) == Some(&b'x')
 }
 
+/// The mapping of a program's code, and all mappings of that file. A file on another device may have the same inode, so these are
+/// compared by both. Of the program the inode alone is known: on btrfs stat(2) has another device than its mappings.
+fn of_program(mappings: &[ProcessMapping], inode: u64) -> Option<(&ProcessMapping, Vec<&ProcessMapping>)> {
+    let code = mappings.iter().find(|it| is_file(it) && it.inode == inode && is_code(it))?;
+    Some((code, mappings.iter().filter(|it| is_file(it) && key(it) == key(code)).collect()))
+}
+
 /// Whose code a mapping is, by its name.
 fn runtime(of: &ProcessMapping) -> Option<MappedRuntime> {
     MappedRuntime::of_code(&of.name).filter(|_| is_file(of) && is_code(of))
@@ -341,15 +348,16 @@ impl Files<'_> {
     /// Nothing is read in: what is neither known to be in the page cache nor in the page table is not read.
     fn is_of_go(&self, mappings: &[ProcessMapping]) -> bool {
         let Ok(program) = self.held.program() else { return false };
-        let of: Vec<&ProcessMapping> = mappings.iter().filter(|it| is_file(it) && it.inode == program).collect();
-        let Some(code) = of.iter().find(|it| is_code(it)) else { return false };
+        let Some((code, of)) = of_program(mappings, program) else { return false };
         let opened = match self.seen.get(&key(code)).map(|it| &it.opened) {
             Some(Ok((file, _))) => file.try_clone().ok(),
             Some(Err(_)) => None,
             None => self.open(code, mount::of_device(&self.mounts, code.device).as_ref()).ok().map(|it| it.0),
         };
         let Some(file) = opened else { return false };
-        let present = places::merged(self.held.present(&of).unwrap_or_default());
+        // Where the page table is not looked at, the page cache may still answer.
+        let mut left = TABLE_PAGES;
+        let present = self.present(&of, &mut left).unwrap_or_default();
         let way = [Way::Cachestat, Way::Mincore].into_iter().find(|it| it.shows(&file));
         let page = sys::page_bytes();
         let is_in_memory = |first: u64, last: u64| {
@@ -374,6 +382,16 @@ impl Files<'_> {
         sys::elf::is_go(read).unwrap_or(false)
     }
 
+    /// What mappings have in the page table, where they are of no more pages than are left to be looked at.
+    fn present(&self, of: &[&ProcessMapping], left: &mut u64) -> Result<Runs, Unlooked> {
+        let pages = of.iter().fold(0u64, |sum, it| sum.saturating_add(it.bytes)) / sys::page_bytes();
+        if pages > *left {
+            return Err(Unlooked::TooLargeMapping { pages, most: TABLE_PAGES });
+        }
+        *left -= pages;
+        self.held.present(of).map(places::merged).map_err(|error| refused(&error))
+    }
+
     /// What mappings without advice have in the page table, of files whose advice may be a question.
     fn touched(&self, mappings: &[ProcessMapping]) -> Touched {
         let mut left = TABLE_PAGES;
@@ -386,17 +404,7 @@ impl Files<'_> {
             if unadvised.is_empty() || of.iter().any(|it| is_code(it)) || is_memory(&key) {
                 continue;
             }
-            let pages = unadvised.iter().fold(0u64, |sum, it| sum.saturating_add(it.bytes)) / sys::page_bytes();
-            all.insert(
-                key,
-                match pages <= left {
-                    true => {
-                        left -= pages;
-                        self.held.present(&unadvised).map(places::merged).map_err(|error| refused(&error))
-                    }
-                    false => Err(Unlooked::TooLargeMapping { pages, most: TABLE_PAGES }),
-                },
-            );
+            all.insert(key, self.present(&unadvised, &mut left));
         }
         all
     }
@@ -491,7 +499,11 @@ fn folios(
     if pages > *pages_left {
         return Err(Unlooked::TooManyPages { pages, most: FOLIO_PAGES });
     }
-    let orders = folio_orders(file, bytes).map_err(|error| Unlooked::NoFolios { error: error.to_string() })?;
+    let orders = folio_orders(file, bytes).map_err(|error| match error.kind() {
+        // Root is told no more of it.
+        io::ErrorKind::FileTooLarge => refused(&error),
+        _ => Unlooked::NoFolios { error: error.to_string() },
+    })?;
     *pages_left -= pages;
     Ok(orders)
 }
@@ -914,6 +926,37 @@ mod tests {
         assert_eq!(all_advice(&[&plain, &random]), Some([MappingAdvice::Random].into()));
         assert_eq!(all_advice(&[&plain]), Some(BTreeSet::new()));
         assert_eq!([all_advice(&[&unknown]), all_advice(&[&random, &unknown])], [None, None]);
+    }
+
+    #[test]
+    fn a_page_table_is_looked_at_for_no_more_pages_than_are_left() {
+        let held = Held::open(me()).unwrap();
+        let files = Files { held: &held, mounts: Vec::new(), most: 0, seen: BTreeMap::new() };
+        let page = sys::page_bytes();
+        let mapping = |pages: u64| ProcessMapping {
+            addresses: format!("0-{:x}", pages * page),
+            bytes: pages * page,
+            ..ProcessMapping::default()
+        };
+        let mut left = 2;
+        assert_eq!(files.present(&[&mapping(1)], &mut left), Ok(Runs::new()));
+        let why = files.present(&[&mapping(1), &mapping(1)], &mut left).unwrap_err();
+        assert_eq!(why, Unlooked::TooLargeMapping { pages: 2, most: TABLE_PAGES });
+        assert_eq!(left, 1);
+    }
+
+    #[test]
+    fn a_file_on_another_device_is_no_part_of_a_program_with_its_inode() {
+        let mapping = |minor: u32, permissions: &str| ProcessMapping {
+            device: [8, minor],
+            inode: 7,
+            name: "/data/program".into(),
+            permissions: permissions.into(),
+            ..ProcessMapping::default()
+        };
+        let all = [mapping(2, "r--p"), mapping(1, "r-xp"), mapping(1, "r--p")];
+        assert_eq!(of_program(&all, 7), Some((&all[1], vec![&all[1], &all[2]])));
+        assert_eq!(of_program(&all, 8), None);
     }
 
     #[test]
