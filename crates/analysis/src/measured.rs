@@ -85,9 +85,17 @@ impl<'a> Run<'a> {
 
     /// As far as some cells go.
     pub(crate) fn of(record: &'a Record, wanted: impl Fn(&record::Cell) -> bool) -> Run<'a> {
-        let cells = record.cells.iter().enumerate().filter(|(_, entry)| wanted(entry)).filter_map(|(index, entry)| {
+        // Passes are sorted by their cells at once: to look for those of each cell among all takes cells times passes.
+        let mut passes: Vec<Option<Vec<&record::Sample>>> =
+            record.cells.iter().map(|entry| wanted(entry).then(Vec::new)).collect();
+        for sample in &record.samples {
+            if let Some(Some(of_cell)) = passes.get_mut(sample.cell) {
+                of_cell.push(sample);
+            }
+        }
+        let cells = record.cells.iter().zip(passes).enumerate().filter_map(|(index, (entry, passes))| {
             let condition = record.conditions.get(entry.condition)?;
-            Some(Cell::new(record, index, entry, condition))
+            Some(Cell::with(record, index, entry, condition, passes?.into_iter()))
         });
         Run {
             record,
@@ -224,7 +232,20 @@ impl<'a> Cell<'a> {
         why.into_iter().find_map(|(is_so, why)| is_so.then_some(why))
     }
 
+    /// A single one. `Run::of` has all cells of a run in less time.
     pub(crate) fn new(record: &'a Record, index: usize, entry: &'a record::Cell, condition: &'a Condition) -> Cell<'a> {
+        let samples = record.samples.iter().filter(|sample| sample.cell == index);
+        Cell::with(record, index, entry, condition, samples)
+    }
+
+    /// Of its samples, in the order of the record.
+    fn with(
+        record: &'a Record,
+        index: usize,
+        entry: &'a record::Cell,
+        condition: &'a Condition,
+        samples: impl Iterator<Item = &'a record::Sample>,
+    ) -> Cell<'a> {
         let own = entry.own_condition.as_ref().unwrap_or(condition);
         let id = CellId { condition: record.condition_id(entry.condition), cell: index };
         let mut cell = Cell {
@@ -237,7 +258,7 @@ impl<'a> Cell<'a> {
             invalid: Vec::new(),
             failed: Vec::new(),
         };
-        for sample in record.samples.iter().filter(|sample| sample.cell == index) {
+        for sample in samples {
             match &sample.outcome {
                 Outcome::Ok { phases, tally } => cell.passes.push(Pass {
                     round: sample.round,
@@ -477,4 +498,36 @@ pub(crate) fn most_frequent<'a, T: PartialEq + Debug + ?Sized>(
     }
     let most = counts.iter().map(|it| it.1).max()?;
     counts.into_iter().filter(|it| it.1 == most).min_by_key(|it| format!("{:?}", it.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use planted::Planting;
+
+    use super::*;
+
+    #[test]
+    fn the_cells_of_a_run_have_the_passes_that_each_of_them_has_alone() {
+        let mut record = Planting { rounds: 3, ..Planting::default() }.plant().record;
+        // As passes are made: those of a cell lie apart.
+        record.samples.sort_by_key(|it| (it.round, it.cell));
+        let stray = record::Sample { cell: record.cells.len(), ..record.samples[0].clone() };
+        record.samples.push(stray);
+        let seen = |cell: &Cell| {
+            let rounds: Vec<u32> = cell.passes.iter().map(|it| it.round).collect();
+            (cell.id.cell, rounds, cell.invalid.len(), cell.failed.len())
+        };
+        let alone = |at: usize| {
+            let entry = &record.cells[at];
+            seen(&Cell::new(&record, at, entry, &record.conditions[entry.condition]))
+        };
+        let run = Run::new(&record);
+        let of_run: Vec<_> = run.cells.iter().map(seen).collect();
+        assert_eq!(of_run, (0..record.cells.len()).map(alone).collect::<Vec<_>>());
+        let passes: usize = of_run.iter().map(|(_, rounds, invalid, failed)| rounds.len() + invalid + failed).sum();
+        assert_eq!(passes, record.samples.len() - 1, "one is of no cell");
+        let some = Run::of(&record, |it| it.condition == 1);
+        assert!(!some.cells.is_empty());
+        assert!(some.cells.iter().map(seen).eq(run.of_condition(1).map(seen)));
+    }
 }

@@ -13,6 +13,11 @@ use crate::{
 
 /// Longer ids are no file names.
 const ID_BYTES_MAX: usize = 100;
+/// A run makes one fill for each stage, and again only where its folios have changed; and answers a condition at the size of the
+/// job at most a few times.
+const MADE_MAX: usize = 100_000;
+/// Probes have a few dozen names.
+const READING_NAMES_MAX: usize = 1_000;
 /// As of `--threads` and of a prediction.
 const THREADS_MAX: u32 = 4096;
 
@@ -56,16 +61,17 @@ impl Record {
         if !is_id(&self.id) {
             return Err(format!("{:?} is not a run id: it has letters, digits, - and _", shortened(&self.id)));
         }
-        for (what, count) in [("cells", self.cells.len()), ("conditions", self.conditions.len())] {
-            if count > CELLS_MAX {
-                return Err(format!("it has {count} {what}, and a run has at most {CELLS_MAX}"));
-            }
+        if let Some((count, what, most)) = self.lists().into_iter().find(|(count, _, most)| count > most) {
+            return Err(format!("it has {count} {what}, and a run has at most {most}"));
         }
         if self.cells.iter().any(|it| it.condition >= self.conditions.len()) {
             return Err("a cell is of a condition that it does not have".into());
         }
         if self.samples.iter().any(|it| it.cell >= self.cells.len()) {
             return Err("a pass is of a cell that it does not have".into());
+        }
+        if self.has_more_readings_than(READING_NAMES_MAX) {
+            return Err(format!("its passes have more than {READING_NAMES_MAX} different readings, which no run has"));
         }
         let mut rounds = BTreeSet::new();
         let mut that_count = self.samples.iter().filter(|it| matches!(it.outcome, Outcome::Ok { .. }));
@@ -80,6 +86,25 @@ impl Record {
         }
         let own = self.cells.iter().filter_map(|it| it.own_condition.as_ref());
         self.conditions.iter().chain(own).try_for_each(Condition::check)
+    }
+
+    /// How many it has of something, what that is, and how many a run has at most. Reports look for some of it for each cell.
+    fn lists(&self) -> [(usize, &'static str, usize); 6] {
+        [
+            (self.cells.len(), "cells", CELLS_MAX),
+            (self.conditions.len(), "conditions", CELLS_MAX),
+            // One of a cell, and one of a command, at most.
+            (self.counted.len(), "counted passes", CELLS_MAX),
+            (self.observations.len(), "observed commands", CELLS_MAX),
+            (self.fills.len(), "fills", MADE_MAX),
+            (self.confirmations.len(), "answers at the size of the job", MADE_MAX),
+        ]
+    }
+
+    /// By their names: in a table of all passes each of them is a column, also where most passes lack it.
+    fn has_more_readings_than(&self, most: usize) -> bool {
+        let mut names = BTreeSet::new();
+        self.samples.iter().flat_map(|it| it.readings.keys()).any(|it| names.insert(it) && names.len() > most)
     }
 }
 

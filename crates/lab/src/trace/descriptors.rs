@@ -7,7 +7,7 @@
 //! several it is not known which one it is, so that the position of none of them is known from then on.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     rc::Rc,
 };
 
@@ -18,6 +18,9 @@ const DEPTH_MAX: u32 = 64;
 const NAMES_MAX: usize = 256;
 /// A child that closes what it was born with, as a daemon does, has some of these: a log of ten thousand children a million.
 pub(super) const CLOSED_IN_RANGES_MAX: usize = 4 << 20;
+/// Numbers that are in a range and closed already are looked at by each call for the range. It takes some ten seconds to look
+/// at so many, and without a limit the square of the length of the log.
+const LOOKED_AT_IN_RANGES_MAX: usize = 1 << 28;
 
 /// What was opened: a place in `positions`.
 #[derive(Debug, Clone)]
@@ -29,15 +32,24 @@ struct Opened {
 /// The descriptors of a process.
 #[derive(Debug, Default)]
 struct Table {
-    /// By number, what it was from each step on. Nothing: it was closed.
-    history: HashMap<u64, Vec<(u64, Option<Opened>)>>,
+    /// By number and step, what it was from then on. Nothing: it was closed.
+    history: BTreeMap<(u64, u64), Option<Opened>>,
+    /// All numbers that were ever in it.
+    numbers: BTreeSet<u64>,
     /// It began as this one was at that step.
     copy_of: Option<(usize, u64)>,
     depth: u32,
     /// Threads that have it.
-    threads: u32,
+    threads: BTreeSet<u64>,
     /// What it does not have was open before the log begins, or came through a socket.
     is_complete: bool,
+}
+
+impl Table {
+    fn note(&mut self, number: u64, step: u64, opened: Option<Opened>) {
+        self.numbers.insert(number);
+        self.history.insert((number, step), opened);
+    }
 }
 
 #[derive(Debug)]
@@ -168,6 +180,7 @@ pub(super) struct Descriptors {
     /// The flag was set of one of several open files.
     any_may_append: bool,
     closed_in_ranges: usize,
+    looked_at_in_ranges: usize,
     /// Threads in a call that may move the position of an open file: which, and by its place those that are in one.
     moving: HashMap<u64, Vec<usize>>,
     moved_by: HashMap<usize, AtOnce>,
@@ -212,7 +225,7 @@ impl Descriptors {
         let table = self.table(thread);
         // It is not known which it has had until now.
         self.lacks_calls |= self.orphans.contains_key(&thread);
-        if self.tables[table].threads > 1 {
+        if self.tables[table].threads.len() > 1 {
             let own = self.copy(table, self.step);
             self.add(thread, own);
         }
@@ -266,24 +279,19 @@ impl Descriptors {
             (own.copy_of, own.depth, own.is_complete) = (copy_of, depth, is_complete);
             return;
         }
-        for (number, opened) in std::mem::take(&mut self.tables[early].history) {
-            let history = self.tables[table].history.entry(number).or_default();
-            history.extend(opened);
-            history.sort_by_key(|it| it.0);
-        }
+        let own = &mut self.tables[early];
+        let (history, numbers) = (std::mem::take(&mut own.history), std::mem::take(&mut own.numbers));
         // It may have made others already.
-        let is_alone = self.tables[early].threads == 1 && self.of.get(&child) == Some(&early);
-        let all = match is_alone {
-            true => vec![child],
-            false => self.of.iter().filter(|it| *it.1 == early).map(|it| *it.0).collect::<Vec<u64>>(),
-        };
-        all.into_iter().for_each(|it| self.assign(it, table));
+        let threads = std::mem::take(&mut own.threads);
+        self.tables[table].history.extend(history);
+        self.tables[table].numbers.extend(numbers);
+        threads.into_iter().for_each(|it| self.assign(it, table));
     }
 
     /// The kernel gives its number to another one.
     pub(super) fn ended(&mut self, thread: u64) {
         if let Some(table) = self.of.remove(&thread) {
-            self.tables[table].threads -= 1;
+            self.tables[table].threads.remove(&thread);
         }
         self.take_call(thread);
         self.ended_within(thread);
@@ -302,20 +310,27 @@ impl Descriptors {
         self.set(table, number, None);
     }
 
-    /// Whether what ranges close is still few enough to be kept.
+    /// Whether what ranges close is still few enough to be kept, and what lies in them to be looked at.
     pub(super) fn closed_range(&mut self, thread: u64, first: u64, last: u64) -> bool {
         let table = self.table(thread);
-        let (mut numbers, mut next) = (BTreeSet::new(), Some(table));
+        // The kernel refuses such a range (close_range(2)), and `BTreeSet::range` panics at one. A log may have it as closed.
+        if first > last {
+            return true;
+        }
+        let (mut numbers, mut tables, mut next) = (BTreeSet::new(), 0, Some(table));
         for _ in 0..=DEPTH_MAX {
             let Some(it) = next.map(|it| &self.tables[it]) else { break };
-            numbers.extend(it.history.keys().filter(|it| (first..=last).contains(*it)));
+            numbers.extend(it.numbers.range(first..=last));
+            tables += 1;
             next = it.copy_of.map(|it| it.0);
         }
+        // Each of them in each table, at most.
+        self.looked_at_in_ranges += numbers.len() * tables;
         let is_open = |it: &u64| !matches!(self.has(table, *it), Has::Closed);
         let open: Vec<u64> = numbers.into_iter().filter(is_open).collect();
         self.closed_in_ranges += open.len();
         open.into_iter().for_each(|it| self.set(table, it, None));
-        self.closed_in_ranges <= CLOSED_IN_RANGES_MAX
+        self.closed_in_ranges <= CLOSED_IN_RANGES_MAX && self.looked_at_in_ranges <= LOOKED_AT_IN_RANGES_MAX
     }
 
     pub(super) fn opened(&mut self, thread: u64, number: u64, path: &str, appends: bool) {
@@ -452,10 +467,11 @@ impl Descriptors {
     }
 
     fn assign(&mut self, thread: u64, table: usize) {
-        self.tables[table].threads += 1;
+        // It may be the same one.
         if let Some(before) = self.of.insert(thread, table) {
-            self.tables[before].threads -= 1;
+            self.tables[before].threads.remove(&thread);
         }
+        self.tables[table].threads.insert(thread);
     }
 
     /// A thread that begins with the descriptors of its maker.
@@ -470,8 +486,8 @@ impl Descriptors {
     }
 
     fn copy(&self, table: usize, step: u64) -> Table {
-        let Table { history, copy_of, depth, is_complete, .. } = &self.tables[table];
-        let (is_empty, depth, is_complete) = (history.is_empty(), *depth, *is_complete);
+        let Table { numbers, copy_of, depth, is_complete, .. } = &self.tables[table];
+        let (is_empty, depth, is_complete) = (numbers.is_empty(), *depth, *is_complete);
         match (is_empty, copy_of) {
             // A shell's child that makes another one at once.
             (true, copy_of @ Some(_)) => Table { copy_of: *copy_of, depth, is_complete, ..Table::default() },
@@ -482,7 +498,7 @@ impl Descriptors {
 
     fn set(&mut self, table: usize, number: u64, opened: Option<Opened>) {
         self.step += 1;
-        self.tables[table].history.entry(number).or_default().push((self.step, opened));
+        self.tables[table].note(number, self.step, opened);
     }
 
     fn new_place(&mut self, at: Option<u64>, is_unsure: bool) -> usize {
@@ -519,9 +535,8 @@ impl Descriptors {
         let mut until = u64::MAX;
         for _ in 0..=DEPTH_MAX {
             let it = &self.tables[table];
-            let history = it.history.get(&number).map_or(&[][..], |it| it);
-            let before = &history[..history.partition_point(|it| it.0 <= until)];
-            match (before.last(), it.copy_of) {
+            let before = it.history.range((number, 0)..=(number, until)).next_back();
+            match (before, it.copy_of) {
                 (Some((_, opened)), _) => return opened.as_ref().map_or(Has::Closed, Has::Open),
                 (None, Some((from, step))) => (table, until) = (from, until.min(step)),
                 (None, None) => return Has::Nothing { first: table },
@@ -538,8 +553,9 @@ impl Descriptors {
             _ => return self.name(thread, number, path, place),
         };
         self.name(thread, number, path, place);
-        let Some((_, opened)) = self.tables[table].history.get_mut(&number).and_then(Vec::pop) else { return };
-        self.tables[first].history.entry(number).or_default().insert(0, (0, opened));
+        // It was noted of this table at this step, and is moved to the first one.
+        let Some(opened) = self.tables[table].history.remove(&(number, self.step)) else { return };
+        self.tables[first].note(number, 0, opened);
     }
 
     fn place(&mut self, thread: u64, number: u64, path: &str) -> Place {
@@ -571,5 +587,51 @@ impl Descriptors {
             names.into_iter().for_each(|it| self.doubts.raise(it, self.step));
         }
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// To look at all numbers for each of the ranges takes minutes.
+    #[test]
+    fn of_a_range_only_what_is_in_it_is_looked_at() {
+        const NUMBERS: u64 = 100_000;
+        let mut descriptors = Descriptors::default();
+        (0..NUMBERS).for_each(|it| descriptors.opened(1, it, "/f", false));
+        assert!((0..NUMBERS).all(|it| descriptors.closed_range(1, it, it)));
+        let table = descriptors.table(1);
+        assert!((0..NUMBERS).all(|it| matches!(descriptors.has(table, it), Has::Closed)));
+    }
+
+    #[test]
+    fn ranges_that_are_closed_again_and_again_are_refused_where_they_have_too_much() {
+        let before = LOOKED_AT_IN_RANGES_MAX;
+        let mut descriptors = Descriptors { looked_at_in_ranges: before, ..Descriptors::default() };
+        assert!(descriptors.closed_range(1, 3, 9), "nothing is in it");
+        descriptors.opened(1, 3, "/f", false);
+        assert!(descriptors.closed_range(1, 9, 3), "nothing is in it");
+        assert!(!descriptors.closed_range(1, 3, 9));
+    }
+
+    /// To sort what the process has, or to look at all threads, for each one that joins takes minutes.
+    #[test]
+    fn threads_that_had_lines_before_their_calls_returned_join_their_process_in_any_order() {
+        const THREADS: u64 = 50_000;
+        let mut descriptors = Descriptors::default();
+        descriptors.appears(0);
+        for thread in 1..=THREADS {
+            descriptors.opened(thread, 3, "/f", false);
+            descriptors.made(thread, THREADS + thread, true);
+        }
+        (1..=THREADS).rev().for_each(|it| descriptors.made(0, it, true));
+        let table = descriptors.table(0);
+        assert_eq!(descriptors.tables[table].threads.len() as u64, 2 * THREADS + 1);
+        // In the order in which they were opened, whatever order they joined in.
+        let Has::Open(last) = descriptors.has(table, 3) else { panic!("it is open") };
+        assert_eq!(last.place as u64, THREADS - 1);
+        let places = descriptors.tables[table].history.values().map(|it| it.as_ref().map(|it| it.place));
+        assert!(places.eq((0..THREADS as usize).map(Some)));
     }
 }

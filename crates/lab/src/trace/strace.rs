@@ -7,7 +7,7 @@ use std::{
     io::BufRead,
 };
 
-use super::{Found, Lines, Wrong, descriptors::Descriptors};
+use super::{Found, LINE_BYTES_MAX, Lines, Wrong, descriptors::Descriptors};
 
 pub(super) const RECORDER: &str = "strace";
 
@@ -41,28 +41,38 @@ enum At {
     Argument(usize),
 }
 
-/// Files that were opened by a name that ends as older versions of strace mark what was deleted.
+/// Files that were opened by a name that ends as older versions of strace mark what was deleted, by the lengths of their names: to
+/// hash what stands before each mark of a line would take the square of its length.
 #[derive(Default)]
-struct SoCalled(HashSet<String>);
+struct SoCalled(HashMap<usize, HashSet<String>>);
 
 impl SoCalled {
+    fn has(&self, name: &str) -> bool {
+        self.0.get(&name.len()).is_some_and(|it| it.contains(name))
+    }
+
     /// A line in which marks of deleted files stand behind the bracket, as newer versions of strace put them, and never within,
     /// where they are like the end of a name.
     fn marked_behind<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
-        let mut marks = text.match_indices(MARK_WITHIN).map(|(at, _)| at).peekable();
-        if marks.peek().is_none() {
-            return Cow::Borrowed(text);
-        }
-        let path_before = |at: usize| text[..at].rfind('<').map(|begin| &text[begin + 1..at]);
+        let Some(last) = text.rfind(MARK_WITHIN) else { return Cow::Borrowed(text) };
         let is_opened = text.starts_with("open") || text.starts_with("creat(");
-        if is_opened && text.contains(" (deleted)\"") {
-            let result = text.rfind(MARK_WITHIN).and_then(path_before);
-            self.0.extend(result.map(str::to_string));
+        if is_opened
+            && text.contains(" (deleted)\"")
+            && let Some(begin) = text[..last].rfind('<')
+        {
+            let name = &text[begin + 1..last];
+            self.0.entry(name.len()).or_default().insert(name.to_string());
         }
         let (mut marked, mut from) = (String::new(), 0);
-        for at in marks.filter(|at| path_before(*at).is_some_and(|it| !self.0.contains(it))) {
-            marked.extend([&text[from..at], ">", DELETED]);
-            from = at + MARK_WITHIN.len();
+        // Where the path before a mark begins. Each part of the line is searched for it once.
+        let (mut begin, mut searched) = (None, 0);
+        for (at, mark) in text.match_indices(MARK_WITHIN) {
+            begin = text[searched..at].rfind('<').map(|it| searched + it + 1).or(begin);
+            searched = at;
+            if begin.is_some_and(|it| !self.has(&text[it..at])) {
+                marked.extend([&text[from..at], ">", DELETED]);
+                from = at + mark.len();
+            }
         }
         marked.push_str(&text[from..]);
         Cow::Owned(marked)
@@ -163,6 +173,10 @@ pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut 
     let (mut interrupted, mut attaching): (String, Vec<u64>) = Default::default();
     let mut next = || first.take().map_or_else(|| lines.next(), |it| Ok(Some(it)));
     while let Some(mut line) = next().map_err(|it| it.wrong)? {
+        // What was interrupted and what goes on are one line.
+        if !interrupted.is_empty() && (interrupted.len() + line.len()) as u64 > LINE_BYTES_MAX {
+            return Err(Wrong::LongLine);
+        }
         if let Some((before, number)) = attached(&line) {
             interrupted.push_str(before);
             attaching.push(number);

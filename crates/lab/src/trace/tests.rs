@@ -200,6 +200,7 @@ fn a_range_of_descriptors_is_closed_and_may_be_of_the_thread_alone_from_then_on(
     };
     assert_eq!(given("close_range(3, 3, 0)"), (1, 2));
     assert_eq!(given("close_range(4, 9, 0)"), (3, 0));
+    assert_eq!(given("close_range(9, 3, 0)"), (3, 0), "it ends before it begins");
     assert_eq!(given("close_range(3, 3, CLOSE_RANGE_CLOEXEC)"), (3, 0));
 }
 
@@ -742,6 +743,18 @@ fn what_is_wrong_with_a_log_is_said_with_its_line_and_with_what_to_try() {
 }
 
 #[test]
+fn a_line_that_is_interrupted_is_no_longer_than_any_other() {
+    let half = "x".repeat(LINE_BYTES_MAX as usize * 3 / 5);
+    let begun = |data: &str| format!("1 read(3</d/a>, \"{data}strace: Process 2 attached\n");
+    let opened = "1 openat(AT_FDCWD, \"a\", O_RDONLY) = 3</d/a>\n";
+    assert_eq!(accesses(&of(&format!("{opened}{}{half}\", 10) = 10\n", begun("x"))).unwrap()), [(0, 0, 10)]);
+    for more in [format!("{half}\", 10) = 10\n"), format!("{half}strace: Process 3 attached\n")] {
+        let long = Mistake { line: Some(2), wrong: Wrong::LongLine };
+        assert_eq!(of(&format!("{}{more}", begun(&half))).unwrap_err(), long);
+    }
+}
+
+#[test]
 fn a_file_that_was_only_mapped_is_in_the_table_and_its_accesses_are_not_those_of_another_one() {
     let log = r#"1 pread64(3</usr/lib/libc.so.6>, "ELF"..., 832, 0) = 832
 1 mmap(NULL, 8192, PROT_READ, MAP_PRIVATE|MAP_DENYWRITE, 3</usr/lib/libc.so.6>, 0) = 0x7f0000000000
@@ -852,6 +865,23 @@ fn a_file_that_was_opened_by_a_name_like_a_mark_is_not_taken_for_a_deleted_one()
     let imported = of(&format!("{opened}{read}")).unwrap();
     assert_eq!(imported.header.files.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["/d/a (deleted)", "/d/a"]);
     assert_eq!(accesses(&imported), [(0, 4096, 6), (1, 0, 3)]);
+}
+
+/// To search the line for the path before each of its marks takes a minute.
+#[test]
+fn a_name_may_have_as_many_marks_as_a_line_has_room_for() {
+    let marks = " (deleted)>".repeat(90_000);
+    let read = format!("7 pread64(3</d/a{marks}, \"\", 10, 4096) = 6\n");
+    let imported = of(&read.repeat(10)).unwrap();
+    assert_eq!(imported.header.files.iter().map(|it| it.path.len()).collect::<Vec<_>>(), [4 + 89_999 * 10]);
+    assert_eq!(accesses(&imported), [(0, 4096, 6); 10]);
+    // Each mark is of what stands before it, from the last bracket on.
+    let two = "7 copy_file_range(3</d/a (deleted)>, [0], 4</d/b (deleted)>, [0], 10, 0) = 6\n";
+    let opened = "7 openat(AT_FDCWD, \"b (deleted)\", O_RDWR) = 4</d/b (deleted)>\n";
+    let path = |log: &str| of(log).unwrap().header.files[0].path.clone();
+    assert_eq!([path(two), path(&format!("{opened}{two}"))], ["/d/a"; 2]);
+    let back = "7 pread64(4</d/b (deleted)>, \"\", 10, 0) = 3\n";
+    assert_eq!([path(back), path(&format!("{opened}{back}"))], ["/d/b", "/d/b (deleted)"]);
 }
 
 proptest! {

@@ -5,9 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use planted::{Planting, extremes};
 use report::Style;
 use schema::{
-    Record,
+    Record, Span,
     across::Across,
-    record::{FolioOrder, Outcome, Reading, Sample},
+    counted::Counted,
+    observation::Observed,
+    record::{Confirmation, FilledRange, FolioOrder, Outcome, Reading, Sample},
 };
 use serde_json::{Number, Value};
 
@@ -71,6 +73,70 @@ fn a_record_in_which_two_passes_of_a_round_count_for_one_cell_is_refused() {
     assert_eq!(says, format!("cell {} has two passes of round {} that count", again.cell, again.round));
     assert_eq!(with(Sample { outcome: Outcome::Failed { reason: "again".into() }, ..again.clone() }), Ok(()));
     assert_eq!(with(Sample { round: 1 << 20, ..again }), Ok(()));
+}
+
+/// Each name is a column of every pass in the CSV, and lists are searched for each cell.
+#[test]
+fn a_record_that_has_more_of_something_than_a_run_makes_is_refused() {
+    let whole = Planting::default().plant().record;
+    let with = |change: &dyn Fn(&mut Record)| {
+        let mut record = whole.clone();
+        change(&mut record);
+        record.check()
+    };
+    // Together: no pass has so many.
+    let of_names = |names: usize| {
+        with(&|it: &mut Record| {
+            it.samples.iter_mut().for_each(|it| it.readings.clear());
+            for name in 0..names {
+                it.samples[name % 2].readings.insert(format!("made_up_{name}"), Reading::Value(0.0));
+            }
+        })
+    };
+    assert_eq!(of_names(1000), Ok(()));
+    assert_eq!(of_names(1001), Err("its passes have more than 1000 different readings, which no run has".into()));
+    let range = Span { offset: 0, bytes: 4096 };
+    let fill = FilledRange {
+        range,
+        fill: None,
+        method: String::new(),
+        elapsed_ns: 0,
+        folio_orders: Reading::unavailable("made up"),
+        pages_per_fault: None,
+        looked_again: None,
+        kept: false,
+    };
+    let of_fills = |fills: usize| with(&|it: &mut Record| it.fills = vec![fill.clone(); fills]);
+    assert_eq!(of_fills(100_000), Ok(()));
+    assert_eq!(of_fills(100_001), Err("it has 100001 fills, and a run has at most 100000".into()));
+    let confirmation = Confirmation {
+        condition: 0,
+        baseline_cell: 0,
+        arm_cell: 1,
+        range,
+        ops: 1,
+        pairs: Vec::new(),
+        cold: Vec::new(),
+        invalid: Vec::new(),
+    };
+    let confirmed = with(&|it: &mut Record| it.confirmations = vec![confirmation.clone(); 100_001]);
+    assert!(confirmed.unwrap_err().contains("100001 answers at the size of the job"));
+    let observed = Observed { arm: String::new(), seen: Reading::unavailable("made up") };
+    let watched = with(&|it: &mut Record| it.observations = vec![observed.clone(); 10_001]);
+    assert!(watched.unwrap_err().contains("10001 observed commands"));
+    let pass = Counted {
+        cell: 0,
+        bytes: 0,
+        distinct_bytes: 0,
+        distinct_block_bytes: None,
+        distinct_pages: None,
+        device_read_bytes: Reading::unavailable("made up"),
+        invalid: None,
+        counts: Default::default(),
+        histograms: Default::default(),
+    };
+    let counted = with(&|it: &mut Record| it.counted = vec![pass.clone(); 10_001]);
+    assert!(counted.unwrap_err().contains("10001 counted passes"));
 }
 
 /// Of so many cases one is looked at: all of them take minutes.
