@@ -331,9 +331,11 @@ fn set_fills(experiment: &mut Experiment, wanted: &[Fill]) -> Result<(), String>
                     does"
             .into());
     }
+    let written = experiment.comparisons.clone();
     for compare in experiment.comparisons.iter_mut().filter(|it| is_filled(it)) {
         replace(&mut compare.fill, wanted);
     }
+    join_repeated(&mut experiment.comparisons, &written);
     Ok(())
 }
 

@@ -799,7 +799,7 @@ pub struct MapLine {
     /// How many times faster the winner is than the baseline; absent when the winner is the baseline.
     pub margin: Option<Estimate>,
     /// Where the winner is the baseline: the arm that comes closest to it. The figure, `explanation` and, but for what other arms leave
-    /// unconfirmed, `answer_of` are of its comparison.
+    /// unconfirmed, `answer_of` are of its comparison; `job` also where it was chosen by passes at that size.
     #[serde(default)]
     pub next_cell: Option<usize>,
     /// `faster`: the winner is faster than the baseline, or the baseline than an arm; `same`: no arm beats the baseline by

@@ -380,10 +380,10 @@ fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<
         };
     }
     // Of those that are behind, one of too few rounds may come closest.
-    let any_contradicts = compared.iter().any(|it| contradicts(it));
-    let closest = |of: &[&'c Compared<'a, 'r>]| closest(of, any_contradicts);
+    let turned = compared.iter().copied().find(|it| contradicts(it));
+    let closest = |of: &[&'c Compared<'a, 'r>]| closest(of, turned);
     let closest_behind = || match closest(&slower)? {
-        closest if any_contradicts => Some(closest),
+        closest if turned.is_some() => Some(closest),
         it => best(&[&[it], &behind[..]].concat()),
     };
     let Some(next) = closest(&same).or_else(|| closest(&undecided)).or_else(closest_behind) else {
@@ -396,12 +396,8 @@ fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<
         same.into_iter().partition(|it| !of_job || it.finding.answer_of.is_confirmed());
     let not_told_apart = [others, undecided].concat();
     let (verdict, says) = if ties.is_empty() && not_told_apart.is_empty() {
-        // One that was set aside because it was not measured at the size of the job may come closer by the rounds.
-        let is_closer = |it: &&Compared| it.finding.speedup.is_some() && median(it) > median(next);
-        let is_set_aside = next.finding.answer_of.is_confirmed() && slower.iter().chain(&behind).any(is_closer);
-        // Nor are two of them held against each other by passes of two sizes.
-        let is_by_job = any_contradicts && next.finding.answer_of.is_confirmed();
-        of_job = of_job || is_set_aside || is_by_job;
+        // It was chosen among those that were measured at the size of the job, by their passes there.
+        of_job = of_job || turned.is_some() && next.finding.answer_of.is_confirmed();
         let says = LineAnswer::BaselineWins {
             baseline: name,
             next: run.name(next.arm.arm()).to_string(),
@@ -465,10 +461,13 @@ fn not_at_job(run: &Run, answer: &MapAnswer, compared: &[&Compared]) -> Vec<Stri
     }
 }
 
-/// What comes closest: of those that were measured at the size of the job and by their passes there, where that contradicts the
-/// rounds.
-fn closest<'c, 'a, 'r>(compared: &[&'c Compared<'a, 'r>], contradicts: bool) -> Option<&'c Compared<'a, 'r>> {
-    let of_job = compared.iter().copied().filter(|it| contradicts && it.finding.answer_of.is_confirmed());
+/// What comes closest: of those that were measured at the size of the job and by their passes there, where those of one arm
+/// contradict its rounds. Jobs of two sizes say nothing of how far apart the two are.
+fn closest<'c, 'a, 'r>(compared: &[&'c Compared<'a, 'r>], turned: Option<&Compared>) -> Option<&'c Compared<'a, 'r>> {
+    let size = |it: &Compared| it.finding.confirmed.as_ref().map(|job| (job.bytes, job.ops));
+    let is_of_job =
+        |it: &&Compared| turned.is_some_and(|turned| it.finding.answer_of.is_confirmed() && size(it) == size(turned));
+    let of_job = compared.iter().copied().filter(is_of_job);
     of_job.max_by(|a, b| at_job(a).total_cmp(&at_job(b))).or_else(|| best(compared))
 }
 

@@ -14,19 +14,15 @@ use crate::cells::beats::{APART, IN_MEMORY};
 /// lateness depends on what a missing page takes.
 pub(crate) fn all(record: &Record, beats: &[BeatFinding]) -> Vec<StallFinding> {
     let runtime = |it: &BeatFinding| &record.cells[it.id.cell].arm.runtime;
-    let runtimes = distinct(beats.iter().map(runtime));
-    let of_all = latest(beats.iter());
+    // An arm with a state, a block or a workload of its own was not measured under the condition.
+    let beats: Vec<&BeatFinding> = beats.iter().filter(|it| record.cells[it.id.cell].own_condition.is_none()).collect();
+    let runtimes = distinct(beats.iter().map(|it| runtime(it)));
+    let of_all = latest(beats.iter().copied());
     let of = |name: &String| {
-        let own: Vec<&BeatFinding> = beats.iter().filter(|it| runtime(it) == name).collect();
+        let own: Vec<&BeatFinding> = beats.iter().copied().filter(|it| runtime(it) == name).collect();
         let there = own.iter().find(|it| Some(it.id.condition) == of_all).map(|it| it.id.condition);
         let id = there.or_else(|| latest(own.iter().copied())).or(own.first().map(|it| it.id.condition))?;
         let measured: Vec<&BeatFinding> = own.into_iter().filter(|it| it.id.condition == id).collect();
-        // An arm with a state, a block or a workload of its own was not measured under it.
-        let as_asked = |it: &&BeatFinding| record.cells[it.id.cell].own_condition.is_none();
-        let measured = match measured.iter().any(as_asked) {
-            true => measured.into_iter().filter(as_asked).collect(),
-            false => measured.into_iter().take(1).collect(),
-        };
         Some(finding(record, id, name, measured))
     };
     runtimes.into_iter().filter_map(of).collect()

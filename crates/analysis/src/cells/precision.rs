@@ -104,7 +104,7 @@ fn claims_are_precise(record: &Record, condition: usize, cell: usize) -> bool {
                 estimate.is_some_and(|it| half_width(it) <= (told / 4.0).max(PRECISION))
             }
             // So they do to a ratio of two ratios, which may be close to 1 however far these are from it.
-            it if claim.is_across() && claim.ratio.is_none() && metric::is_time_of_passes(it) => {
+            it if claim.is_across() && (metric::is_time_of_passes(it) || it == Metric::CeilingShare) => {
                 estimate.is_some_and(|it| half_width(it) <= PRECISION)
             }
             it if metric::is_time_of_passes(it) || it == Metric::CeilingShare => estimate.is_some_and(is_narrow),

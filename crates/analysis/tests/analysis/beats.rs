@@ -233,6 +233,21 @@ fn a_runtime_is_told_which_of_its_calls_stops_others_and_which_does_not() {
 }
 
 #[test]
+fn an_arm_with_a_state_of_its_own_is_none_to_call_instead() {
+    let mut lab = Lab::new();
+    let [cold, mapped] = [State::Cold, State::Mapped].map(|state| lab.condition(under(state)));
+    for (condition, arm, late) in [(cold, MAP, STALLED), (cold, CALL, FREE), (mapped, MAP, FREE), (mapped, CALL, FREE)]
+    {
+        let cell = lab.cell(condition, arm);
+        lab.measure(cell, 5, 5000.0, |_, pass: &mut Pass| pass.beats = beats(late, 70));
+    }
+    let instead = |lab: &Lab| lab.analyze().stalls[0].instead.as_ref().map(|it| it.name.clone());
+    assert_eq!(instead(&lab).as_deref(), Some(CALL));
+    lab.own(1, |it| it.state = State::Cached);
+    assert_eq!(instead(&lab), None);
+}
+
+#[test]
 fn where_all_arms_stop_others_the_one_that_does_for_much_less_time_is_taken_instead() {
     const LONGER: Late = &[(70, 100), (60_000, 100)];
     let of = |all: &[(&str, Late)]| stalls(all)[0].instead.as_ref().map(|it| it.name.clone());

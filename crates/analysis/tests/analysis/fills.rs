@@ -176,6 +176,33 @@ fn what_may_be_noise_is_no_saving() {
 }
 
 #[test]
+fn the_mapping_that_is_shown_is_one_that_does_what_is_asked() {
+    let mut lab = Lab::new();
+    for fill in [Fill::Random, Fill::Sequential] {
+        let index = lab.condition(schema::Condition { fill: Some(fill), ..random("64 B", State::Cached) });
+        for (arm, ns) in [("pread", 500.0), ("mmap", 50.0), ("mmap+random", 300.0)] {
+            let cell = lab.cell(index, arm);
+            if arm == "mmap" {
+                lab.own(cell, |it| it.state = State::Mapped);
+            }
+            lab.measure(cell, 10, ns, |_, _| {});
+        }
+        lab.record.fills.push(FilledRange {
+            range: Span { offset: 0, bytes: 64 << 20 },
+            fill: Some(fill),
+            method: String::new(),
+            elapsed_ns: 1,
+            folio_orders: Reading::unavailable("not root"),
+            pages_per_fault: None,
+            looked_again: None,
+            kept: false,
+        });
+    }
+    let shown: Vec<String> = lab.analyze().fills.iter().map(|it| it.comparisons[0].arm.clone()).collect();
+    assert_eq!(shown, ["native/mmap+random"; 2]);
+}
+
+#[test]
 fn the_kernels_time_for_a_fault_is_of_the_blocks_that_the_arm_read() {
     let mut lab = Lab::new();
     for fill in [Fill::Random, Fill::Sequential] {

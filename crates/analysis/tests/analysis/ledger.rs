@@ -3,10 +3,11 @@
 
 use analysis::Claims;
 use schema::{
-    Record,
+    Reading, Record,
     claims::{Later, Ledger, LedgerEntry},
     findings::ClaimVerdict::{self, Holds, Mixed, NoDifference, NotTestableHere, Reversed, Undecided},
     machine::{KeySource, Machine, MadeOn, Origin},
+    record::ScenarioResult,
 };
 
 use crate::support::Lab;
@@ -184,6 +185,23 @@ fn one_block_of_two(day: u32, mmap: f64) -> Record {
 
 fn why_later(runs: &[Record]) -> Option<Later> {
     ledger(runs).entries[0].later.as_ref().map(|it| it.why)
+}
+
+fn of_scenario(day: u32, holds: bool) -> Record {
+    let text = EXPERIMENT.replace("arm = \"mmap\"\nthan = \"read\"\nexpect = \"lower\"", "scenario = \"shared-write\"");
+    let mut record = run_of_text(&text, day, 10, 5_000.0);
+    let seen = ScenarioResult { holds, evidence: String::new() };
+    record.scenarios.insert("shared-write".into(), Reading::Value(seen));
+    record
+}
+
+#[test]
+fn of_a_scenario_a_later_part_is_held_against_the_whole_by_the_verdict() {
+    for (holds, why) in [(true, Later::PartialAgrees), (false, Later::PartialContradicts)] {
+        let mut part = of_scenario(2, holds);
+        part.experiment.filtered_claims = vec!["it".into()];
+        assert_eq!(why_later(&[of_scenario(1, true), part]), Some(why));
+    }
 }
 
 #[test]

@@ -52,7 +52,9 @@ fn record(args: &TraceRecordArgs) -> Result<()> {
 
 /// None of the files that a trace is of is overwritten by what is made of it.
 fn spare_traced(output: &Path, header: &Header) -> Result<()> {
-    output::spare_read(output, header.files.iter().filter_map(|it| output::identity(Path::new(&it.path))))
+    let named = header.files.iter().filter_map(|it| output::identity(Path::new(&it.path)));
+    // What was renamed since is the same file.
+    output::spare_read(output, named.chain(header.files.iter().filter_map(|it| it.identity)))
 }
 
 fn import(args: &TraceImportArgs) -> Result<()> {

@@ -103,7 +103,7 @@ fn begins_as_found(condition: &Condition) -> bool {
 /// than the timed ones did.
 fn is_as_found_still(record: &Record) -> bool {
     let own = record.cells.iter().filter_map(|it| it.own_condition.as_ref());
-    record.conditions.iter().chain(own).all(begins_as_found) && !scenario::reads_target(record.scenarios.keys())
+    record.conditions.iter().chain(own).all(begins_as_found) && !scenario::read_target(&record.scenarios)
 }
 
 #[cfg(test)]

@@ -51,8 +51,8 @@ const CALIBRATE: &str = "calibrate";
 /// Of a scan in state limited, until it is steady, and the timed one.
 const LIMITED_PASSES: f64 = 4.0;
 
-/// The part of the file that the unit costs of a fill are measured on: where the conditions after it are, so that it is made no
-/// larger for their sake than it is for these.
+/// The part of the file that the unit costs of a fill are measured on. It begins where that of the widest condition after this
+/// fill does, so that the fill need not reach from the one to the other; of other fills than the usual one it is no larger, either.
 fn calibrated_part(whole: Span, of_conditions: Option<Span>, fill: Fill, file_bytes: u64) -> Span {
     let offset = of_conditions.map_or(whole.offset, |it| it.offset);
     let most = match fill {

@@ -105,17 +105,23 @@ fn more_rounds(record: &Record, of: &[&Comparison]) -> Vec<String> {
     };
     let of = of.iter().filter(|it| helps(&it.reason));
     for it in of {
-        let condition = it.id.condition.condition_index;
-        by_end.entry(record.rounds_end(it.id.cell)).or_default().insert(condition);
+        by_end.entry(record.rounds_end(it.id.cell)).or_default().insert(it.id.cell);
     }
-    let labels = Labels::of(record);
-    let advice = by_end.into_iter().map(|(end, conditions)| {
+    let (labels, names) = (Labels::of(record), Names::of(record));
+    let advice = by_end.into_iter().map(|(end, cells)| {
+        let known = || cells.iter().filter_map(|it| Some((*it, record.cells.get(*it)?)));
+        let conditions: BTreeSet<usize> = known().map(|(_, it)| it.condition).collect();
+        // Of arms that ended otherwise than those beside them.
+        let alone = known().filter(|(at, _)| record.cells_ended.contains_key(at));
+        let alone: BTreeSet<&str> = alone.map(|(_, it)| names.short(&it.arm.name)).collect();
         let of_these = |cell: usize| record.cells.get(cell).is_some_and(|it| conditions.contains(&it.condition));
         let passes = record.samples.iter().filter(|it| of_these(it.cell));
         let advice = advice(record, end, passes.map(|it| it.round.saturating_add(1)).max().unwrap_or(0));
-        match conditions.len() == record.conditions.len() {
-            true => advice,
-            false => format!("{advice} ({})", some_of(&labels, &conditions)),
+        let some = (conditions.len() < record.conditions.len()).then(|| some_of(&labels, &conditions));
+        let alone = alone.into_iter().map(str::to_string);
+        match alone.chain(some).collect::<Vec<String>>() {
+            none if none.is_empty() => advice,
+            named => format!("{advice} ({})", named.join(", ")),
         }
     });
     advice.collect()

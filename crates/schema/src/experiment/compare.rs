@@ -685,7 +685,7 @@ impl Compare {
         if self.aligned.contains(&false) && workloads.into_iter().all(Workload::is_ascending) {
             return Err(("aligned", ALIGNED.into()));
         }
-        // Conditions differ in what they have themselves; an arm with a state or workload of its own takes one of the list.
+        // Conditions differ in what they have themselves; an arm with a state or workload of its own takes the first of the list.
         if self.aligned.len() > 1 && self.workload.iter().all(|it| it.is_ascending()) {
             return Err(("aligned", "none of these workloads is random: name one value for the arm that is".into()));
         }
@@ -700,6 +700,9 @@ impl Compare {
         }
         if self.consume != [Consume::Sum] && !self.reads() {
             return Err(("consume", CONSUME.into()));
+        }
+        if self.consume.len() > 1 && self.workload.iter().all(|it| it.writes()) {
+            return Err(("consume", "none of these workloads reads: name one value for the arm that does".into()));
         }
         self.arms.iter().try_for_each(|it| {
             let workload = self.of(it).workload;

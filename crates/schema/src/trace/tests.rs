@@ -47,6 +47,18 @@ fn accesses() -> impl Strategy<Value = Vec<Access>> {
     prop::collection::vec(prop_oneof![9 => run, 1 => extreme.prop_map(|it| vec![it])], 0..40).prop_map(|it| it.concat())
 }
 
+#[test]
+fn a_header_of_as_many_files_as_there_may_be_comes_back_and_one_that_is_too_long_does_not() {
+    let all = header(FILES_MAX);
+    assert!(serde_json::to_vec(&all).unwrap().len() > 64 << 10);
+    let last = Access::call(FILES_MAX as u32 - 1, 0, 1);
+    assert_eq!(read(&written(&all, &[last])).map(|it| (it.0, it.1)).unwrap(), (all, vec![last]));
+    let mut long = header(1);
+    long.files[0].path = "x".repeat(read::HEADER_BYTES_MAX as usize);
+    let written = || written(&long, &[Access::call(0, 0, 1)]);
+    assert!(Writer::new(Vec::new(), &long).is_err() || read(&written()).is_err());
+}
+
 proptest! {
     #[test]
     fn every_trace_comes_back_as_it_was_written(accesses in accesses()) {

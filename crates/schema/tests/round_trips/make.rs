@@ -224,7 +224,7 @@ makes! {
     structs {
         Record {
             schema_version, id, tool_version, started, elapsed_s, partial, ending, rounds_ended, cells_ended, folder, seed,
-            budget_s,            experiment, environment, target, conditions, origins, cells, samples, fills, confirmations, ceiling, scenarios, calibration,
+            budget_s, experiment, environment, target, conditions, origins, cells, samples, fills, confirmations, ceiling, scenarios, calibration,
             counted, observations, advised, timeline, runtimes, limits,
         }
         schema::record::ScenarioResult { holds, evidence }
