@@ -538,6 +538,7 @@ impl<'a> Question<'a> {
             MetricResult { estimate, rounds, remark: None, unseen: false }
         };
         let [here, _] = sides;
+        let is_nothing = |it: &MetricResult| it.estimate.is_none_or(|it| it.median <= 0.0);
         let [ours, theirs] = of_jobs(compared).map_or_else(|| sides.map(of_rounds), |jobs| jobs.map(of_job));
         let rounds = ours.rounds.min(theirs.rounds);
         let unseen = ours.unseen || theirs.unseen;
@@ -545,7 +546,10 @@ impl<'a> Question<'a> {
         let without = [&ours, &theirs].into_iter().find(|it| it.estimate.is_none());
         let remark = match without {
             Some(it) => it.remark.clone(),
-            None if estimate.is_none() => Some(Conclusion::NoRatio.into()),
+            None if estimate.is_none() => Some(match [&ours, &theirs].iter().any(|it| is_nothing(it)) {
+                true => Conclusion::NoRatio.into(),
+                false => Reason::Text("an interval reaches 0, so that the ratio has no end".into()),
+            }),
             None => ours.remark.or(theirs.remark),
         };
         MetricResult { estimate, rounds, remark, unseen }

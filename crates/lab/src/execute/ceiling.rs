@@ -1,6 +1,6 @@
 //! What the device can do at most: a short deep-queue O_DIRECT read, so that a cold number can be seen as a share of it.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use schema::{
     Arm, Bytes, Condition, Consume, Span, Workload,
@@ -15,6 +15,8 @@ const QUEUE_DEPTH: u32 = 32;
 /// How long each of the repetitions should last.
 const WANTED_NS: f64 = 80e6;
 const REPETITIONS: usize = 4;
+/// Of the budget, for the repetitions of large and of small requests together.
+const SHARE_OF_BUDGET: f64 = 0.25;
 /// What disturbs a repetition makes it slower, so the fastest is the ceiling; and a second one must come this close to it.
 const AGREE: f64 = 0.75;
 
@@ -28,6 +30,11 @@ enum Doubt {
     },
     Disagree {
         bytes_per_s: Vec<f64>,
+    },
+    /// All of them together, where each keeps the queue full once.
+    TooSlow {
+        least_ns: f64,
+        budget: Duration,
     },
 }
 
@@ -45,7 +52,25 @@ impl fmt::Display for Doubt {
                     bytes_per_s.iter().map(|it| format!("{:.0}", it / f64::from(1 << 20))).collect();
                 write!(f, "its repetitions disagree: {} MiB/s", rates.join(", "))
             }
+            Doubt::TooSlow { least_ns, budget } => write!(
+                f,
+                "{REPETITIONS} times {QUEUE_DEPTH} requests take {:.1} s, for which a budget of {:.0} s leaves no time",
+                least_ns / 1e9,
+                budget.as_secs_f64()
+            ),
         }
+    }
+}
+
+/// How many requests a repetition has, where one takes so long: as many as fill the wanted time, and no more than there is time
+/// for.
+fn requests(ns_per_op: f64, budget: Duration) -> Result<u64, Doubt> {
+    let most_ns = budget.as_nanos() as f64 * SHARE_OF_BUDGET / 2.0;
+    let most = most_ns / REPETITIONS as f64 / ns_per_op;
+    let depth = f64::from(QUEUE_DEPTH);
+    match most < depth {
+        true => Err(Doubt::TooSlow { least_ns: ns_per_op * depth * REPETITIONS as f64, budget }),
+        false => Ok((WANTED_NS / ns_per_op).max(4.0 * depth).min(most) as u64),
     }
 }
 
@@ -103,7 +128,38 @@ struct Throughput {
 /// io_uring where it is allowed, as many threads with O_DIRECT where it is not.
 fn deepest(bench: &mut Bench, workload: Workload, block_bytes: u64) -> Result<Throughput, String> {
     let ring = timed(bench, workload, block_bytes, &format!("uring+queue_depth={QUEUE_DEPTH}+direct"), 1);
-    ring.or_else(|_| timed(bench, workload, block_bytes, "direct", QUEUE_DEPTH))
+    match ring {
+        // So it is by threads.
+        Err(Unmeasured::Doubtful(doubt @ Doubt::TooSlow { .. })) => Err(doubt.to_string()),
+        Err(_) => timed(bench, workload, block_bytes, "direct", QUEUE_DEPTH).map_err(|it| it.to_string()),
+        Ok(measured) => Ok(measured),
+    }
+}
+
+enum Unmeasured {
+    Doubtful(Doubt),
+    Failed(String),
+}
+
+impl From<String> for Unmeasured {
+    fn from(reason: String) -> Unmeasured {
+        Unmeasured::Failed(reason)
+    }
+}
+
+impl From<Doubt> for Unmeasured {
+    fn from(doubt: Doubt) -> Unmeasured {
+        Unmeasured::Doubtful(doubt)
+    }
+}
+
+impl fmt::Display for Unmeasured {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Unmeasured::Doubtful(doubt) => doubt.fmt(f),
+            Unmeasured::Failed(reason) => f.write_str(reason),
+        }
+    }
 }
 
 fn timed(
@@ -112,14 +168,14 @@ fn timed(
     block_bytes: u64,
     arm: &str,
     threads: u32,
-) -> Result<Throughput, String> {
+) -> Result<Throughput, Unmeasured> {
     let arm: Arm = arm.parse()?;
     let file_bytes = bench.target.bytes;
     // Whole blocks only: the ragged end of a file is no measure of a device.
     let blocks = file_bytes / block_bytes;
     if blocks < u64::from(QUEUE_DEPTH) {
         let needed_bytes = u64::from(QUEUE_DEPTH) * block_bytes;
-        return Err(Doubt::TooSmall { file_bytes, needed_bytes }.to_string());
+        return Err(Doubt::TooSmall { file_bytes, needed_bytes }.into());
     }
     let mut condition = Condition {
         workload,
@@ -127,12 +183,10 @@ fn timed(
         block_bytes,
         threads,
         range: Span { offset: 0, bytes: blocks * block_bytes },
-        ops: u64::from(QUEUE_DEPTH) * 4,
+        // A slow device takes a second for a full queue of large requests.
+        ops: QUEUE_DEPTH.into(),
         ..Condition::plain(file_bytes)
     };
-    if workload == Workload::Scan {
-        condition.ops = condition.ops.min(blocks);
-    }
     let at_its_place = |bench: &mut Bench, condition: &Condition| {
         let mut condition = condition.clone();
         if workload == Workload::Scan {
@@ -143,7 +197,7 @@ fn timed(
     let first = at_its_place(bench, &condition);
     let Done { phases, tally, .. } = bench.measure(&arm, &first)?;
     let ns_per_op = phases.work_ns as f64 / tally.ops as f64;
-    condition.ops = ((WANTED_NS / ns_per_op) as u64).max(condition.ops);
+    condition.ops = requests(ns_per_op, bench.settings.budget)?;
     if workload == Workload::Scan {
         condition.ops = condition.ops.min(blocks);
     }
@@ -156,7 +210,7 @@ fn timed(
         bytes_per_s.push(tally.bytes as f64 * 1e9 / phases.work_ns.max(1) as f64);
         last = tally;
     }
-    let bytes_per_s = confirmed(bytes_per_s).map_err(|doubt| doubt.to_string())?;
+    let bytes_per_s = confirmed(bytes_per_s)?;
     Ok(Throughput {
         bytes_per_s,
         ops_per_s: bytes_per_s * last.ops as f64 / last.bytes.max(1) as f64,
@@ -180,6 +234,15 @@ mod tests {
         for rates in [vec![52.0, 1700.0, 300.0, 310.0], vec![400.0], Vec::new()] {
             assert!(matches!(confirmed(rates.clone()), Err(Doubt::Disagree { .. })), "{rates:?}");
         }
+    }
+
+    #[test]
+    fn a_slow_device_gets_no_more_of_the_budget_than_its_share() {
+        let of = |mib_per_s: f64, budget_s: u64| requests(1e9 / mib_per_s, Duration::from_secs(budget_s));
+        assert_eq!(of(2000.0, 60), Ok(160), "80 ms");
+        assert_eq!(of(200.0, 60), Ok(128), "a queue that is full four times");
+        assert_eq!(of(20.0, 60), Ok(37), "four times 1.9 s");
+        assert!(matches!(of(20.0, 10), Err(Doubt::TooSlow { .. })));
     }
 
     fn ceiling((bytes_per_s, scan): (f64, &str), (ops_per_s, random): (Option<f64>, &str)) -> Reading<Ceiling> {

@@ -1,6 +1,9 @@
 //! Counted passes, after the timed ones.
 
-use schema::{Beside, Condition, Reading, Record, record::Outcome};
+use schema::{
+    Beside, Condition, Reading, Record, Span,
+    record::{Outcome, Sample},
+};
 
 use super::{Bench, Hooks, pass::Counting};
 use crate::{counted, link::Trouble, plan::Stage, runtime, scenario, state::writing};
@@ -58,7 +61,7 @@ impl Bench<'_> {
                 }
                 continue;
             }
-            let condition = counted_under(self.condition_of(cell));
+            let condition = counted_under(in_last_window(&self.record, cell, self.condition_of(cell)));
             self.show(format!("counting {arm}, {}", condition.label()), hooks);
             let mut counting = Counting::with(&kit);
             let pass = self.counted_pass(&arm, &condition, &mut counting);
@@ -94,6 +97,15 @@ fn counted_under(condition: Condition) -> Condition {
     Condition { beside: Beside::Nothing, ..condition }
 }
 
+/// Where the last pass of a cell was, of a condition whose window lies elsewhere in each round: at the start of a file the folios are
+/// smaller than further on.
+fn in_last_window(record: &Record, cell: usize, condition: Condition) -> Condition {
+    let is_ok = |it: &&Sample| it.cell == cell && matches!(it.outcome, Outcome::Ok { .. });
+    let last = record.samples.iter().rev().find(is_ok).and_then(|it| it.window_offset);
+    let range = Span { offset: last.unwrap_or(condition.range.offset), ..condition.range };
+    Condition { range, ..condition }
+}
+
 /// A pass under this condition is made of the file as it is found, whatever that is.
 fn begins_as_found(condition: &Condition) -> bool {
     Stage::of(condition).is_as_found()
@@ -111,6 +123,16 @@ mod tests {
     use schema::{Fill, State, Workload};
 
     use super::*;
+
+    #[test]
+    fn a_counted_pass_is_made_where_the_last_one_was() {
+        let mut record = planted::Planting::default().plant().record;
+        let condition = record.conditions[record.cells[0].condition].clone();
+        assert_eq!(in_last_window(&record, 0, condition.clone()), condition);
+        let last = record.samples.iter_mut().rev().find(|it| it.cell == 0).unwrap();
+        last.window_offset = Some(64 << 20);
+        assert_eq!(in_last_window(&record, 0, condition.clone()).range, Span { offset: 64 << 20, ..condition.range });
+    }
 
     #[test]
     fn a_counted_pass_has_no_beat_and_is_that_of_its_cell_otherwise() {

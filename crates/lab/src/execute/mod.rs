@@ -148,7 +148,8 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     bench.record.ceiling = ceiling::measure(&mut bench);
     bench.times.ceiling = began.elapsed();
 
-    let device = bench.record.ceiling.value().map(|it| it.bytes_per_s);
+    let unknown = (!target.file_system.is_memory()).then_some(plan::UNKNOWN_DISK_BYTES_PER_S);
+    let device = bench.record.ceiling.value().map(|it| it.bytes_per_s).or(unknown);
     let range_limit = plan::range_limit(experiment, &bench.record.environment, device, settings.budget);
     let memory_bytes = bench.record.environment.cache_memory_bytes();
     let plan = Plan::new(experiment, target.all_bytes(), range_limit, |condition| {

@@ -29,6 +29,10 @@ pub const RANGE_BYTES_MIN: u64 = 16 << 20;
 /// The part of the budget that filling the page cache may take, as fast as the device is.
 const FILLING_SHARE: f64 = 0.1;
 
+/// What a disk is taken to deliver where that could not be measured, in bytes per second: that of a hard disk. A fill that has
+/// begun is not ended, so a faster one must not be supposed.
+pub const UNKNOWN_DISK_BYTES_PER_S: f64 = 150e6;
+
 /// A window that the device can bring in by every fill of the experiment in a small part of the budget, and that memory
 /// holds with room to spare. How many reads share a fault depends on how densely they lie, so random reads are to go over
 /// the whole file where that can be had. The device's speed, in bytes per second, is known once it was measured.

@@ -38,6 +38,15 @@ pub fn fits(condition: &Condition, target: &Target, memory_bytes: u64) -> Result
     if target.file_system.is_memory() || condition.fill() == Some(Fill::Found) || memory_bytes == 0 {
         return Ok(());
     }
+    if let Some(limit) = condition.memory_bytes.filter(|it| *it > memory_bytes) {
+        return Err(format!(
+            "state {} is a limit of {} of memory, and {} are available: it would never be reached; try a smaller file, or less \
+             `memory` in the experiment",
+            condition.state,
+            Bytes(limit),
+            Bytes(memory_bytes)
+        ));
+    }
     let bytes = if target.named.is_some() { target.all_bytes() } else { condition.range.bytes };
     match condition.fill().is_some() && bytes > memory_bytes {
         true => Err(format!(
@@ -201,6 +210,9 @@ mod tests {
         for state in [State::Cold, State::Limited, State::AsIs] {
             assert!(fits(&of(state), &target, 1 << 30).is_ok(), "{state}");
         }
+        let limited = Condition { memory_bytes: Some(2 << 30), ..of(State::Limited) };
+        assert!(fits(&limited, &target, 2 << 30).is_ok());
+        assert!(fits(&limited, &target, 1 << 30).unwrap_err().contains("never be reached"));
         let found = Condition { fill: Some(Fill::Found), ..of(State::Cached) };
         assert!(fits(&found, &target, 1 << 30).is_ok() && fits(&of(State::Cached), &target, 0).is_ok());
         if let Ok(in_memory) = Target::unnamed(Path::new("/dev/shm"), 4096) {

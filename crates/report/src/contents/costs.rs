@@ -273,7 +273,8 @@ fn verdict(forecast: &Forecast) -> String {
         [(first, a), (second, b), ..] => {
             let of_known = if known.len() < forecast.arms.len() { " of those that can be predicted" } else { "" };
             let factor = b.median / a.median;
-            let surely = a.ci_high < b.ci_low;
+            // Also than one that may take less than its middle says.
+            let surely = known[1..].iter().all(|it| a.ci_high < it.1.ci_low);
             let times = if factor >= 9.95 { format!("{factor:.0}") } else { format!("{factor:.1}") };
             if factor < 1.05 {
                 return format!("{first} and {second} are expected to take about the same.");

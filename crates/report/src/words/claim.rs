@@ -131,9 +131,26 @@ fn lead(of: &ClaimNumbers) -> String {
     }
 }
 
+/// What differs in no more digits than these is called the same.
+const DIGITS_MORE: usize = 4;
+
 /// `pages per fault of mmap: claimed at least 16.0, here 16.2 [16.1, 16.3]`
 fn values(of: &ClaimNumbers) -> String {
-    let value = |it: f64| metric::value(of.metric, it);
+    // What lies on one side of the limit must not read like the limit.
+    let limit = match of.expect {
+        Expect::AtMost(limit) | Expect::AtLeast(limit) => Some(limit),
+        Expect::Lower | Expect::Higher | Expect::Same => None,
+    };
+    let ends = match of.here {
+        Ours::One(one) => [one.ci_low, one.ci_high],
+        Ours::Between(ends) => ends,
+    };
+    let is_apart = |more: &usize| {
+        let shown = |it: f64| metric::precise(of.metric, it, *more);
+        limit.is_none_or(|limit| ends.iter().all(|it| *it == limit || shown(*it) != shown(limit)))
+    };
+    let more = (0..DIGITS_MORE).find(is_apart).unwrap_or(0);
+    let value = |it: f64| metric::precise(of.metric, it, more);
     let claimed = match of.expect {
         Expect::AtMost(most) => format!("at most {}", value(most)),
         Expect::AtLeast(least) => format!("at least {}", value(least)),
@@ -206,7 +223,33 @@ pub(super) fn not_in_run(why: &NotInRun) -> String {
 
 #[cfg(test)]
 mod tests {
+    use schema::findings::Estimate;
+
     use super::*;
+
+    #[test]
+    fn what_is_close_to_a_limit_does_not_read_like_it() {
+        let of = |metric, limit, [ci_low, median, ci_high]: [f64; 3]| {
+            values(&ClaimNumbers {
+                metric,
+                expect: Expect::AtMost(limit),
+                arm: "mmap".into(),
+                than: None,
+                across: false,
+                here: Ours::One(Estimate { median, ci_low, ci_high }),
+                published: None,
+                effect: None,
+            })
+        };
+        let share = |ends| of(Metric::StalledShare, 0.02, ends);
+        assert!(share([0.021, 0.023, 0.0245]).ends_with("claimed at most 2.0 %, here 2.3 % [2.1 %, 2.5 %]"));
+        assert!(share([0.3, 0.4, 0.5]).ends_with("claimed at most 2 %, here 40 % [30 %, 50 %]"));
+        let pages = |ends| of(Metric::PagesPerFault, 1.5, ends);
+        assert!(pages([1.52, 1.53, 1.54]).ends_with("claimed at most 1.50, here 1.53 [1.52, 1.54]"));
+        assert!(pages([1.5, 1.5, 1.5]).ends_with("claimed at most 1.5, here 1.5 [1.5, 1.5]"), "the limit itself");
+        let bytes = of(Metric::DeviceReadBytes, 4096.0, [4097.0, 4097.0, 4097.0]);
+        assert!(bytes.contains("at most 4,096 bytes, here 4,097 bytes"), "{bytes}");
+    }
 
     #[test]
     fn the_size_of_an_effect_is_said() {

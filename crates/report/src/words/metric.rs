@@ -2,7 +2,7 @@
 
 use schema::{Workload, experiment::Metric};
 
-use super::numbers::{digits, percent, rough_size, thousands};
+use super::numbers::{count, digits, percent, rough_size, thousands};
 
 /// In a sentence about more or less of it.
 pub(super) fn name(metric: Metric) -> &'static str {
@@ -50,9 +50,19 @@ pub(super) fn unit(metric: Metric) -> &'static str {
 
 /// `16.2`, `423`, `64 MiB`.
 pub(super) fn value(metric: Metric, value: f64) -> String {
+    precise(metric, value, 0)
+}
+
+/// With so many more digits, for what is held against a limit that it is close to: `2.3 %`, `1.53`, `1,024 bytes`.
+pub(super) fn precise(metric: Metric, value: f64, more: usize) -> String {
     match metric {
+        Metric::DeviceReadBytes | Metric::DeviceWriteBytes if more > 0 => {
+            count(value.round().max(0.0) as u64, "byte", "bytes")
+        }
         Metric::DeviceReadBytes | Metric::DeviceWriteBytes => rough_size(value),
+        Metric::CeilingShare | Metric::StalledShare if more > 0 => format!("{:.more$} %", value * 100.0),
         Metric::CeilingShare | Metric::StalledShare => percent(value),
+        _ if more > 0 => format!("{value:.*}", more + 1),
         // A small time is not nothing.
         _ if value > 0.0 && value < 0.95 => digits(value),
         _ if value < 99.95 => format!("{value:.1}"),

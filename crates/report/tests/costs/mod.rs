@@ -206,6 +206,11 @@ fn a_forecast_is_a_question_a_table_and_a_sentence() {
     let mut third = forecast([600.0, 500.0, 700.0], Reading::Value(mmap));
     third.arms.push(forecast([1.0; 3], Reading::unavailable("uring was not calibrated")).arms.remove(1));
     assert!(described(&third).contains("the next fastest of those that can be predicted."), "{}", described(&third));
+    // Slower in the middle than the next fastest, and so little known that it may be the fastest.
+    let wide = Estimate { median: 4000.0, ci_low: 400.0, ci_high: 9000.0 };
+    let mut third = forecast([600.0, 500.0, 700.0], Reading::Value(mmap));
+    third.arms.push(forecast([1.0; 3], Reading::Value(wide)).arms.remove(1));
+    assert!(described(&third).contains("only a measurement decides"), "{}", described(&third));
     let one = described(&forecast([600.0, 500.0, 700.0], Reading::unavailable("uring was not calibrated")));
     assert!(one.contains("uring was not calibrated") && one.contains("pread is expected to take 10 min."), "{one}");
 }

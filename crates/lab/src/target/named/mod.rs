@@ -191,9 +191,15 @@ impl Named {
         self.classes.iter().for_each(FileClass::prove);
     }
 
-    /// The largest, on which the device's ceiling is measured.
+    /// The one that represents all: the largest of those on a disk, which can be evicted and filled, and on which the device's
+    /// ceiling is measured; of files in memory alone the largest.
     pub fn largest(&self) -> &Path {
-        &self.files.iter().max_by_key(|it| it.stamp.bytes).expect("nothing is gathered without a file").path
+        let rank = |it: &&Entry| (!self.is_in_memory(it) && it.stamp.bytes > 0, it.stamp.bytes);
+        &self.files.iter().max_by_key(rank).expect("nothing is gathered without a file").path
+    }
+
+    fn is_in_memory(&self, entry: &Entry) -> bool {
+        self.classes[entry.class].in_memory.is_some()
     }
 
     /// Why nothing that is set or counted of a disk holds for all of them.
@@ -295,14 +301,14 @@ impl Named {
         Ok(())
     }
 
-    /// Drops every page of every file, and sees that none stays.
+    /// Drops every page of every file on a disk, and sees that none stays. Files in memory have their pages nowhere else.
     ///
     /// # Errors
     /// Which files keep pages, and who holds them; an interruption.
     pub(crate) fn evict(&self, interrupted: &AtomicBool) -> Result<(), Trouble> {
         let go_on = || if interrupted.load(Ordering::Relaxed) { Err(Trouble::Interrupted) } else { Ok(()) };
         let mut stay = Vec::new();
-        for entry in self.readable() {
+        for entry in self.readable().filter(|it| !self.is_in_memory(it)) {
             go_on()?;
             let file = entry.open().map_err(Trouble::Failed)?;
             if self.drop_all(entry, &file).map_err(Trouble::Failed)? > 0 {
@@ -563,6 +569,31 @@ mod tests {
         Named::gather(&[], &[folder.path().to_path_buf()], true, &interrupted).err().expect("interrupted");
         let named = Named::gather(&[], &[folder.path().to_path_buf()], true, &GO_ON).unwrap();
         assert_eq!(named.evict(&interrupted), Err(Trouble::Interrupted));
+    }
+
+    #[test]
+    fn of_files_on_a_disk_and_in_memory_those_on_the_disk_are_evicted_and_represent_all() {
+        let Ok(shared) = tempfile::Builder::new().prefix("faultline").tempdir_in("/dev/shm") else {
+            return println!("skipped: there is no /dev/shm");
+        };
+        let folder = folder();
+        let (small, large) = (folder.path().join("small"), shared.path().join("large"));
+        fs::write(&small, vec![7; 8192]).unwrap();
+        fs::write(&large, vec![7; 64 << 10]).unwrap();
+        let named = Named::gather(&[large, small.clone()], &[], true, &GO_ON).unwrap();
+        let in_memory = |at: usize| named.is_in_memory(&named.files[at]);
+        if [0, 1].map(in_memory) != [true, false]
+            || !matches!(named.classes[named.files[1].class].way(), Ok(Way::Cachestat | Way::Mincore))
+        {
+            return println!("skipped: not one file in memory and one that can be evicted");
+        }
+        assert_eq!(named.largest(), small);
+        named.evict(&GO_ON).unwrap();
+        let resident = |at: usize| {
+            let entry = &named.files[at];
+            named.resident(entry, &entry.open().unwrap()).unwrap()
+        };
+        assert_eq!([0, 1].map(resident), [(64 << 10) / sys::page_bytes(), 0]);
     }
 
     #[test]
