@@ -509,6 +509,8 @@ impl Known {
                 _ => return Err(why),
             },
         };
+        let opened = of.file.counts.as_ref().map_or(0, |it| it.opens);
+        let recorded = at_shared_position(recorded, traced.threads, (opened, of.threads))?;
         let coverage = trace.coverage_of(|it| it == traced.file as usize);
         let advised = advised((&trace, coverage), &file, &recorded, pattern, reach);
         let mapped_by = of.file.mapped_by;
@@ -524,7 +526,6 @@ impl Known {
             Ok(())
         })?;
         let advised = Advised { touched_elsewhere, ..advised };
-        let opened = of.file.counts.as_ref().map_or(0, |it| it.opens);
         // Of fewer than there are threads, some have one together.
         let times = if recorded.maps() { advised.pattern.mappings } else { opened };
         let is_once = times == 1 || (1..of.threads).contains(&times);
@@ -746,7 +747,8 @@ fn replay(known: &Known, state: State, fills: &[Fill], consumes: &[Consume], is_
     let in_vain = |arm: &str| match (state.waits_for_device(), arm) {
         // Where each fault brings in what is around it, a mapping without advice brings in all of the file too.
         (true, "mmap+populate-read") => is_small || brought_in < Pattern::LITTLE,
-        (true, arm) if arm.ends_with("+sequential") => order < Pattern::ANYWHERE,
+        // What goes through its pages with gaps within them is in order for the kernel, and touches much of the file.
+        (true, arm) if arm.ends_with("+sequential") => order < Pattern::ANYWHERE && touched < Pattern::LITTLE,
         (true, arm) if arm.ends_with("+random") => order > Pattern::IN_ORDER && touched > Pattern::LITTLE,
         (false, ALIGNED_ARM) => true,
         _ => false,
@@ -779,6 +781,15 @@ fn replay(known: &Known, state: State, fills: &[Fill], consumes: &[Consume], is_
 }
 
 /// The same, but for where its buffer begins.
+/// Threads that take turns at the position of a file that they opened together make no lseek(2). Replays at positions of their own
+/// would, before nearly every read, so they read at offsets.
+fn at_shared_position(recorded: Arm, at_once: u32, (opened, threads): (u64, u64)) -> Result<Arm> {
+    match recorded.method == "read" && at_once > 1 && (1..threads).contains(&opened) {
+        true => Arm::new(&recorded.runtime, "pread", &recorded.options).map_err(|why| anyhow!(why)),
+        false => Ok(recorded),
+    }
+}
+
 fn with_buffer_at_page(arm: &Arm) -> Result<Arm> {
     let mut options = arm.options.clone();
     options.remove("buffer");
@@ -809,6 +820,15 @@ fn hinted(known: &Known, state: State, is_switched: bool) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_with_one_position_are_replayed_at_offsets_and_all_else_as_it_was() {
+        let of = |arm: &str, at_once, counts| at_shared_position(arm.parse().unwrap(), at_once, counts).unwrap().name;
+        assert_eq!(of("read+random", 2, (1, 2)), "native/pread+random");
+        assert_eq!(of("read", 1, (1, 2)), "native/read", "one after the other, by one replay thread");
+        assert_eq!(of("read", 2, (2, 2)), "native/read", "a position of each thread's own");
+        assert_eq!(of("mmap", 2, (1, 2)), "native/mmap");
+    }
 
     #[test]
     fn a_file_that_is_written_right_after_a_moment_is_seen_to_have_changed() {
