@@ -86,6 +86,8 @@ pub enum Conclusion {
     },
     /// A ratio to 0.
     NoRatio,
+    /// A ratio to an interval that reaches 0.
+    ReachesZero,
     /// Options left out something that the experiment asks for the claim.
     OfPart,
     /// The run ended early.

@@ -546,10 +546,10 @@ impl<'a> Question<'a> {
         let without = [&ours, &theirs].into_iter().find(|it| it.estimate.is_none());
         let remark = match without {
             Some(it) => it.remark.clone(),
-            None if estimate.is_none() => Some(match [&ours, &theirs].iter().any(|it| is_nothing(it)) {
-                true => Conclusion::NoRatio.into(),
-                false => Reason::Text("an interval reaches 0, so that the ratio has no end".into()),
-            }),
+            None if estimate.is_none() && [&ours, &theirs].into_iter().any(is_nothing) => {
+                Some(Conclusion::NoRatio.into())
+            }
+            None if estimate.is_none() => Some(Conclusion::ReachesZero.into()),
             None => ours.remark.or(theirs.remark),
         };
         MetricResult { estimate, rounds, remark, unseen }

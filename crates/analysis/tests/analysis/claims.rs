@@ -951,6 +951,28 @@ fn ratios_that_are_held_against_each_other_are_as_precise_as_one_near_1_needs() 
 }
 
 #[test]
+fn a_ratio_to_an_interval_that_reaches_0_is_not_called_one_to_0() {
+    let both = "block = \"4 KiB\"\nstate = [\"cold\", \"cached\"]";
+    let claim = "metric = \"device-read-bytes\"\nexpect = \"higher\"\nwhere = { state = [\"cold\"] }\nthan_where = { state = [\"cached\"] }";
+    let reasons = |few: [f64; 5]| {
+        let mut lab = across(both, claim, |_, _| 1e3);
+        lab.record.samples.clear();
+        for cell in 0..4 {
+            lab.measure(cell, 5, 1e3, |round, pass| {
+                let read = if cell < 2 { 1e7 } else { few[round as usize] };
+                pass.reads("device_read_bytes", read);
+            });
+        }
+        only(&lab).reasons
+    };
+    let says = |reasons: &[Reason], it: &Conclusion| reasons.iter().any(|reason| *reason == it.clone().into());
+    let few = reasons([4096.0, 8192.0, 12_288.0, 81_920.0, 4096.0]);
+    assert!(says(&few, &Conclusion::ReachesZero) && !says(&few, &Conclusion::NoRatio), "{few:?}");
+    let none = reasons([0.0; 5]);
+    assert!(says(&none, &Conclusion::NoRatio), "{none:?}");
+}
+
+#[test]
 fn each_fill_is_held_against_a_state_that_has_none() {
     let lists = "block = \"4 KiB\"\nstate = [\"cached\", \"limited\"]\nfill = [\"sequential\", \"written=4KiB\"]";
     let claim = "expect = \"lower\"\nwhere = { state = [\"cached\"] }\nthan_where = { state = [\"limited\"] }";

@@ -60,6 +60,7 @@ pub(super) fn conclusion(of: &Conclusion) -> String {
             format!("the verdict depends on the fork: {fast} where {forks_of} is fast, {slow} where it is slow")
         }
         Conclusion::NoRatio => "what is 0 has no ratio".into(),
+        Conclusion::ReachesZero => "an interval reaches 0, so that its ratio has no end".into(),
         Conclusion::OfPart => "from a part of what the experiment asks for it".into(),
         Conclusion::Partial { partial } => format!("the run is partial: {partial}"),
     }

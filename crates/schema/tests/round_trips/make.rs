@@ -744,6 +744,7 @@ makes! {
             CrossesMargin { margin },
             DependsOnFork { forks_of, fast, slow, metric },
             NoRatio,
+            ReachesZero,
             OfPart,
             Partial { partial },
         }
