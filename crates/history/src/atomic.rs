@@ -88,25 +88,37 @@ fn abandoned_in(folder: &Folder) -> io::Result<Vec<(OsString, Identity)>> {
     Ok(found)
 }
 
-/// Temporary files in `folder` whose process is gone.
-pub(crate) fn abandoned(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let Some(held) = there(folder)? else { return Ok(Vec::new()) };
-    Ok(abandoned_in(&held)?.into_iter().map(|it| folder.join(it.0)).collect())
+/// Temporary files in `folder` whose process is gone, or why they cannot be listed.
+pub(crate) fn abandoned(folder: &Path) -> Vec<Result<PathBuf>> {
+    let paths = |(found, _): Listed| found.into_iter().map(|it| Ok(folder.join(it.0))).collect::<Vec<_>>();
+    listed(folder).map_or_else(|error| vec![Err(error)], |it| it.map_or_else(Vec::new, paths))
 }
 
-/// Deletes what `abandoned` lists, and says which it deleted. The folder is held meanwhile: another user whose it is could put
-/// a link in its place.
-pub(crate) fn remove_abandoned(folder: &Path) -> Result<Vec<PathBuf>> {
-    let listed = || format!("{} cannot be listed", folder.display());
-    let Some(held) = there(folder).with_context(listed)? else { return Ok(Vec::new()) };
-    let mut deleted = Vec::new();
-    for (name, identity) in abandoned_in(&held).with_context(listed)? {
+/// Deletes what `abandoned` lists: what it deleted, and what could not be deleted. The folder is held meanwhile: another user whose
+/// it is could put a link in its place.
+pub(crate) fn remove_abandoned(folder: &Path) -> Vec<Result<PathBuf>> {
+    let (found, held) = match listed(folder) {
+        Ok(Some(listed)) => listed,
+        Ok(None) => return Vec::new(),
+        Err(error) => return vec![Err(error)],
+    };
+    let remove = |(name, identity): (OsString, Identity)| {
         let path = folder.join(&name);
         let is_deleted = held.unlink(&name, identity);
-        let is_deleted = is_deleted.with_context(|| format!("{} cannot be deleted", path.display()))?;
-        deleted.extend(is_deleted.then_some(path));
-    }
-    Ok(deleted)
+        match is_deleted.with_context(|| format!("{} cannot be deleted", path.display())) {
+            Ok(is_deleted) => is_deleted.then_some(Ok(path)),
+            Err(error) => Some(Err(error)),
+        }
+    };
+    found.into_iter().filter_map(remove).collect()
+}
+
+/// Files of a folder that is held.
+type Listed = (Vec<(OsString, Identity)>, Folder);
+
+fn listed(folder: &Path) -> Result<Option<Listed>> {
+    let found = there(folder).and_then(|held| held.map(|held| Ok((abandoned_in(&held)?, held))).transpose());
+    found.with_context(|| format!("{} cannot be listed", folder.display()))
 }
 
 fn there(folder: &Path) -> io::Result<Option<Folder>> {

@@ -289,12 +289,10 @@ impl Store {
         })
     }
 
-    /// What killed processes left half-written, in each folder: they never had a record's name and may be deleted. Where a folder is
-    /// there and cannot be read, why.
-    pub fn abandoned(&self) -> Vec<Result<Vec<PathBuf>>> {
-        let of =
-            |folder: &Path| atomic::abandoned(folder).with_context(|| format!("{} cannot be listed", folder.display()));
-        self.folders().map(of).collect()
+    /// What killed processes left half-written: it never had a record's name and may be deleted. Of a folder that cannot be listed,
+    /// why.
+    pub fn abandoned(&self) -> Vec<Result<PathBuf>> {
+        self.folders().flat_map(atomic::abandoned).collect()
     }
 
     /// All that it writes to.
@@ -302,9 +300,9 @@ impl Store {
         [Some(self.folder.as_path()), Some(&self.imported), self.folder.parent()].into_iter().flatten()
     }
 
-    /// Deletes what `abandoned` lists, and says which it deleted in each folder, or which file could not be deleted.
-    pub fn remove_abandoned(&self) -> Vec<Result<Vec<PathBuf>>> {
-        self.folders().map(atomic::remove_abandoned).collect()
+    /// Deletes what `abandoned` lists: each that it deleted, and why another could not be.
+    pub fn remove_abandoned(&self) -> Vec<Result<PathBuf>> {
+        self.folders().flat_map(atomic::remove_abandoned).collect()
     }
 
     fn path_of(&self, name: &str) -> PathBuf {

@@ -86,7 +86,7 @@ pub enum Conclusion {
     },
     /// A ratio to 0.
     NoRatio,
-    /// A ratio to an interval that reaches 0.
+    /// A ratio of intervals, of which one reaches 0.
     ReachesZero,
     /// Options left out something that the experiment asks for the claim.
     OfPart,

@@ -33,6 +33,14 @@ pub fn check_length(bytes: u64) -> io::Result<()> {
     }
 }
 
+/// Why the folios of a file are not known, in words.
+pub fn why_unknown(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => error.to_string(),
+        _ => format!("folio sizes need root and /proc/kpageflags: {error}"),
+    }
+}
+
 /// Whether one call, which takes no longer for a longer file, finds that no page of a part is in the page cache.
 fn is_uncached(file: &File, offset: u64, bytes: u64) -> bool {
     let way = Way::Cachestat;

@@ -1,6 +1,9 @@
 package faultline;
 
 import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 
 /** Every method, by name. */
 final class Methods {
@@ -13,6 +16,29 @@ final class Methods {
     interface Way {
         /** Shares what another thread of a pass has open, if there is one. */
         Opened open(Job job, Opened beside) throws IOException;
+
+        /** What the thread that makes a pass needs of its own, before the clock starts. */
+        default void begin() throws IOException {}
+    }
+
+    /**
+     * A channel reads into a direct buffer of the JDK's first when it is given one on the heap. The JDK keeps it for the thread
+     * (sun.nio.ch.Util), and makes it anew for a larger block: it is made by a read of as many zeros.
+     */
+    private record Heap(Room room) implements Way {
+        @Override
+        public Opened open(Job job, Opened beside) throws IOException {
+            return new Access.Channel(job, room, beside);
+        }
+
+        @Override
+        public void begin() throws IOException {
+            room.buffer.clear();
+            try (FileChannel zeros = FileChannel.open(Path.of("/dev/zero"), StandardOpenOption.READ)) {
+                zeros.read(room.buffer);
+            }
+            room.buffer.clear();
+        }
     }
 
     /** @throws Job.Unavailable with the reason */
@@ -31,7 +57,8 @@ final class Methods {
         switch (job.method) {
             case "stream": return (it, beside) -> new Access.Stream(it, room);
             case "random-access-file": return (it, beside) -> new Access.RandomAccess(it, room);
-            case "channel-direct": case "channel-heap": case "channel-positional": return (it, beside) -> new Access.Channel(it, room, beside);
+            case "channel-heap": return new Heap(room);
+            case "channel-direct": case "channel-positional": return (it, beside) -> new Access.Channel(it, room, beside);
             case "mapped":
                 Access.Mapped.stride(job);
                 return (it, beside) -> new Access.Mapped(it, room, beside);

@@ -1,10 +1,6 @@
 package faultline;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.concurrent.Phaser;
 import java.util.concurrent.locks.LockSupport;
 
@@ -162,7 +158,7 @@ final class Team {
         public void run() {
             runs = Thread.currentThread();
             try {
-                if (job.method.equals("channel-heap")) bringTemporaryBuffer();
+                ways[thread].begin();
                 await();
                 Usage.Look before = counts ? Usage.before() : null;
                 // Before any of them begins.
@@ -178,16 +174,6 @@ final class Team {
             } catch (Throwable error) {
                 // Also what a mapped page that could not be had becomes: the JVM throws that some time later, anywhere.
                 leave(error);
-            }
-        }
-
-        /**
-         * A channel reads into a direct buffer of the JDK's first when it is given one on the heap. The JDK keeps it for the thread
-         * (sun.nio.ch.Util), and makes it anew for a larger block, so it is there before the clock starts.
-         */
-        private void bringTemporaryBuffer() throws IOException {
-            try (FileChannel zeros = FileChannel.open(Path.of("/dev/zero"), StandardOpenOption.READ)) {
-                zeros.read(ByteBuffer.allocate((int) job.blockBytes));
             }
         }
 

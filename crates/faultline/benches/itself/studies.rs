@@ -164,7 +164,8 @@ fn method(arm: &Arm, condition: &Condition) -> Option<&'static str> {
         "native/write" => "write",
         "native/write+o-sync" => "write+o-sync",
         "native/pwrite" => "pwrite",
-        "jvm/stream" => "stream",
+        // Its program makes one pass, and none before that.
+        "jvm/stream" if condition.state != State::Mapped => "stream",
         "jvm/channel-direct" | "jvm/channel-write" => "channel",
         "jvm/channel-heap" => "heap",
         "jvm/mapped" | "jvm/mapped-put" => "mapped",

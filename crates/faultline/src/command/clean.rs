@@ -23,20 +23,17 @@ pub fn run(args: &CleanArgs) -> Result<Exit> {
         }
     };
     let store = history::Store::open(None)?;
-    let (mut of_folders, of_journal) = match args.dry_run {
-        true => (store.abandoned(), journal.abandoned()),
-        false => (store.remove_abandoned(), journal.remove_abandoned()),
+    let half_written = match args.dry_run {
+        true => [store.abandoned(), journal.abandoned()],
+        false => [store.remove_abandoned(), journal.remove_abandoned()],
     };
-    of_folders.push(of_journal);
     let mut abandoned = 0;
-    for of_folder in of_folders {
-        match of_folder {
-            Ok(paths) => {
+    for half_written in half_written.into_iter().flatten() {
+        match half_written {
+            Ok(path) => {
                 let verb = if args.dry_run { "would remove" } else { "removed" };
-                for path in &paths {
-                    say(format!("{verb} {}, which is half-written", report::visible(&path.display().to_string())))?;
-                }
-                abandoned += paths.len();
+                say(format!("{verb} {}, which is half-written", report::visible(&path.display().to_string())))?;
+                abandoned += 1;
             }
             Err(error) => {
                 failed += 1;
@@ -77,7 +74,7 @@ pub fn run(args: &CleanArgs) -> Result<Exit> {
     if of_runs + old.found == 0 {
         say("nothing was left behind".into())?;
     }
-    anyhow::ensure!(failed == 0, "{failed} could not be cleaned");
+    anyhow::ensure!(failed == 0, "{failed} leftovers or folders could not be cleaned");
     Ok(Exit::Answered)
 }
 

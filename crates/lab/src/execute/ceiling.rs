@@ -15,7 +15,7 @@ const QUEUE_DEPTH: u32 = 32;
 /// How long each of the repetitions should last.
 const WANTED_NS: f64 = 80e6;
 const REPETITIONS: usize = 4;
-/// Of the budget, for the repetitions of large and of small requests together.
+/// Of the budget, for the repetitions of large and of small requests together; as much again where they disagree.
 const SHARE_OF_BUDGET: f64 = 0.25;
 /// What disturbs a repetition makes it slower, so the fastest is the ceiling; and a second one must come this close to it.
 const AGREE: f64 = 0.75;
@@ -184,7 +184,7 @@ fn timed(
         threads,
         range: Span { offset: 0, bytes: blocks * block_bytes },
         // A slow device takes a second for a full queue of large requests.
-        ops: QUEUE_DEPTH.into(),
+        ops: u64::from(QUEUE_DEPTH) * if workload == Workload::Scan { 1 } else { 4 },
         ..Condition::plain(file_bytes)
     };
     let at_its_place = |bench: &mut Bench, condition: &Condition| {

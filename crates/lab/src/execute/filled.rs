@@ -56,7 +56,7 @@ impl FolioSizes {
         let bytes = range.bytes.min(target.bytes);
         let orders = sys::folio::orders(&target.file, range.offset, bytes);
         FolioSizes {
-            orders: orders.map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}")),
+            orders: orders.map_err(|error| sys::folio::why_unknown(&error)),
             per_fault: sys::folio::pages_per_fault(&target.file, range.offset, bytes, fill::SAMPLES).ok(),
         }
     }

@@ -41,6 +41,9 @@ enum At {
     Argument(usize),
 }
 
+/// Names of more lengths are not kept: each is looked for at each mark, and hashing takes as long as the name is.
+const LENGTHS_MAX: usize = 64;
+
 /// Files that were opened by a name that ends as older versions of strace mark what was deleted, by the lengths of their names: to
 /// hash what stands before each mark of a line would take the square of its length.
 #[derive(Default)]
@@ -61,7 +64,10 @@ impl SoCalled {
             && let Some(begin) = text[..last].rfind('<')
         {
             let name = &text[begin + 1..last];
-            self.0.entry(name.len()).or_default().insert(name.to_string());
+            let is_kept = self.0.len() < LENGTHS_MAX || self.0.contains_key(&name.len());
+            if is_kept {
+                self.0.entry(name.len()).or_default().insert(name.to_string());
+            }
         }
         let (mut marked, mut from) = (String::new(), 0);
         // Where the path before a mark begins. Each part of the line is searched for it once.

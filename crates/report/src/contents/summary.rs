@@ -89,7 +89,8 @@ pub(crate) fn interrupted(record: &Record) -> Option<String> {
 
 /// What would bring more rounds to comparisons, by what ended them; the conditions are named where they are not all.
 fn more_rounds(record: &Record, of: &[&Comparison]) -> Vec<String> {
-    let mut by_end: BTreeMap<Option<RoundsEnd>, BTreeSet<usize>> = BTreeMap::new();
+    // By that, and whether it was another one than that of the condition.
+    let mut by_end: BTreeMap<(Option<RoundsEnd>, bool), BTreeSet<usize>> = BTreeMap::new();
     // What an I/O throttle lets through free is no less of it in more rounds, and passes that are too small are no larger.
     let helps = |it: &Option<Reason>| {
         let is_of_passes = |it: &Reason| {
@@ -105,14 +106,15 @@ fn more_rounds(record: &Record, of: &[&Comparison]) -> Vec<String> {
     };
     let of = of.iter().filter(|it| helps(&it.reason));
     for it in of {
-        by_end.entry(record.rounds_end(it.id.cell)).or_default().insert(it.id.cell);
+        let cell = it.id.cell;
+        let is_alone = record.cells_ended.contains_key(&cell);
+        by_end.entry((record.rounds_end(cell), is_alone)).or_default().insert(cell);
     }
     let (labels, names) = (Labels::of(record), Names::of(record));
-    let advice = by_end.into_iter().map(|(end, cells)| {
+    let advice = by_end.into_iter().map(|((end, is_alone), cells)| {
         let known = || cells.iter().filter_map(|it| Some((*it, record.cells.get(*it)?)));
         let conditions: BTreeSet<usize> = known().map(|(_, it)| it.condition).collect();
-        // Of arms that ended otherwise than those beside them.
-        let alone = known().filter(|(at, _)| record.cells_ended.contains_key(at));
+        let alone = known().filter(|_| is_alone);
         let alone: BTreeSet<&str> = alone.map(|(_, it)| names.short(&it.arm.name)).collect();
         let of_these = |cell: usize| record.cells.get(cell).is_some_and(|it| conditions.contains(&it.condition));
         let passes = record.samples.iter().filter(|it| of_these(it.cell));

@@ -60,7 +60,7 @@ pub(super) fn conclusion(of: &Conclusion) -> String {
             format!("the verdict depends on the fork: {fast} where {forks_of} is fast, {slow} where it is slow")
         }
         Conclusion::NoRatio => "what is 0 has no ratio".into(),
-        Conclusion::ReachesZero => "an interval reaches 0, so that its ratio has no end".into(),
+        Conclusion::ReachesZero => "an interval reaches 0, so no ratio is given".into(),
         Conclusion::OfPart => "from a part of what the experiment asks for it".into(),
         Conclusion::Partial { partial } => format!("the run is partial: {partial}"),
     }
@@ -142,16 +142,13 @@ fn values(of: &ClaimNumbers) -> String {
         Expect::AtMost(limit) | Expect::AtLeast(limit) => Some(limit),
         Expect::Lower | Expect::Higher | Expect::Same => None,
     };
-    let ends = match of.here {
-        Ours::One(one) => [one.ci_low, one.ci_high],
-        Ours::Between(ends) => ends,
+    let value = |it: f64| {
+        let is_apart = |more: &usize| {
+            let shown = |it: f64| metric::precise(of.metric, it, *more);
+            limit.is_none_or(|limit| it == limit || shown(it) != shown(limit))
+        };
+        metric::precise(of.metric, it, (0..DIGITS_MORE).find(is_apart).unwrap_or(0))
     };
-    let is_apart = |more: &usize| {
-        let shown = |it: f64| metric::precise(of.metric, it, *more);
-        limit.is_none_or(|limit| ends.iter().all(|it| *it == limit || shown(*it) != shown(limit)))
-    };
-    let more = (0..DIGITS_MORE).find(is_apart).unwrap_or(0);
-    let value = |it: f64| metric::precise(of.metric, it, more);
     let claimed = match of.expect {
         Expect::AtMost(most) => format!("at most {}", value(most)),
         Expect::AtLeast(least) => format!("at least {}", value(least)),
@@ -243,13 +240,15 @@ mod tests {
             })
         };
         let share = |ends| of(Metric::StalledShare, 0.02, ends);
-        assert!(share([0.021, 0.023, 0.0245]).ends_with("claimed at most 2.0 %, here 2.3 % [2.1 %, 2.5 %]"));
+        assert!(share([0.021, 0.023, 0.0245]).ends_with("claimed at most 2 %, here 2.3 % [2.1 %, 2.5 %]"));
         assert!(share([0.3, 0.4, 0.5]).ends_with("claimed at most 2 %, here 40 % [30 %, 50 %]"));
         let pages = |ends| of(Metric::PagesPerFault, 1.5, ends);
-        assert!(pages([1.52, 1.53, 1.54]).ends_with("claimed at most 1.50, here 1.53 [1.52, 1.54]"));
+        assert!(pages([1.52, 1.53, 1.56]).ends_with("claimed at most 1.5, here 1.53 [1.52, 1.6]"));
+        let times = |ends| of(Metric::Time, 1000.0, ends);
+        assert!(times([999.8, 1000.4, 1300.0]).ends_with("at most 1,000, here 1,000.40 [999.80, 1,300]"));
         assert!(pages([1.5, 1.5, 1.5]).ends_with("claimed at most 1.5, here 1.5 [1.5, 1.5]"), "the limit itself");
         let bytes = of(Metric::DeviceReadBytes, 4096.0, [4097.0, 4097.0, 4097.0]);
-        assert!(bytes.contains("at most 4,096 bytes, here 4,097 bytes"), "{bytes}");
+        assert!(bytes.contains("at most 4 KiB, here 4,097 bytes"), "{bytes}");
     }
 
     #[test]

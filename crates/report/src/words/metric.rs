@@ -62,6 +62,11 @@ pub(super) fn precise(metric: Metric, value: f64, more: usize) -> String {
         Metric::DeviceReadBytes | Metric::DeviceWriteBytes => rough_size(value),
         Metric::CeilingShare | Metric::StalledShare if more > 0 => format!("{:.more$} %", value * 100.0),
         Metric::CeilingShare | Metric::StalledShare => percent(value),
+        _ if more > 0 && value >= 1000.0 => {
+            let text = format!("{value:.*}", more + 1);
+            let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
+            format!("{}.{rest}", thousands(whole.parse().unwrap_or(u64::MAX)))
+        }
         _ if more > 0 => format!("{value:.*}", more + 1),
         // A small time is not nothing.
         _ if value > 0.0 && value < 0.95 => digits(value),

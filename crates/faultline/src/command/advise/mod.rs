@@ -780,7 +780,6 @@ fn replay(known: &Known, state: State, fills: &[Fill], consumes: &[Consume], is_
     Ok(experiment)
 }
 
-/// The same, but for where its buffer begins.
 /// Threads that take turns at the position of a file that they opened together make no lseek(2). Replays at positions of their own
 /// would, before nearly every read, so they read at offsets.
 fn at_shared_position(recorded: Arm, at_once: u32, (opened, threads): (u64, u64)) -> Result<Arm> {
@@ -790,6 +789,7 @@ fn at_shared_position(recorded: Arm, at_once: u32, (opened, threads): (u64, u64)
     }
 }
 
+/// The same, but for where its buffer begins.
 fn with_buffer_at_page(arm: &Arm) -> Result<Arm> {
     let mut options = arm.options.clone();
     options.remove("buffer");

@@ -40,7 +40,7 @@ pub fn file(path: &Path) -> Result<FileView> {
             (Some(way), _) => stretches(&target, way).map_err(|error| error.to_string()).into(),
             (None, reason) => Reading::unavailable(reason.unwrap_or_default()),
         },
-        folio_orders: folio_orders(&target.file, target.bytes).map_err(|error| why_no_folios(&error)).into(),
+        folio_orders: folio_orders(&target.file, target.bytes).map_err(|error| sys::folio::why_unknown(&error)).into(),
         pages_per_fault: match residency.reason() {
             // A user who cannot see the residency cannot avoid reading in the other pages.
             Some(reason) => Reading::unavailable(reason),
@@ -58,13 +58,6 @@ pub fn file(path: &Path) -> Result<FileView> {
 fn folio_orders(file: &File, bytes: u64) -> io::Result<Vec<FolioOrder>> {
     let orders = sys::folio::orders(file, 0, bytes)?;
     Ok(orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect())
-}
-
-fn why_no_folios(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::FileTooLarge => error.to_string(),
-        _ => format!("folio sizes need root and /proc/kpageflags: {error}"),
-    }
 }
 
 /// The mean over some places, as it is recorded of fills; nothing where no page is resident.
@@ -183,9 +176,9 @@ mod tests {
 
     #[test]
     fn what_is_too_long_for_its_folios_is_not_said_to_need_root() {
-        let why = why_no_folios(&sys::folio::check_length(u64::MAX).unwrap_err());
+        let why = sys::folio::why_unknown(&sys::folio::check_length(u64::MAX).unwrap_err());
         assert!(why.contains("one by one") && !why.contains("root"), "{why}");
-        assert!(why_no_folios(&io::ErrorKind::PermissionDenied.into()).contains("need root"));
+        assert!(sys::folio::why_unknown(&io::ErrorKind::PermissionDenied.into()).contains("need root"));
     }
 
     #[test]
