@@ -42,14 +42,29 @@ pub(crate) fn all<'a, 'r>(run: &'r Run<'a>, compared: &[Compared<'a, 'r>], map: 
     let mut names: Vec<&str> = run.cells.iter().map(|it| it.arm().name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    let mut choices = vec![of_baselines(&answered)];
+    let mut choices = vec![(of_baselines(&answered), Vec::new())];
     let open: Vec<Answered> = map.iter().filter_map(|line| open(run, line)).collect();
     let of_arm = |name| of_arm(run, compared, [&answered, &open], name);
     choices.extend(names.into_iter().filter(entered_everywhere).filter_map(of_arm));
+    let mut choices = bounded(choices);
     // What is not known of an arm may be worse than all that is: its worst condition bounds nothing.
     choices.iter_mut().for_each(|it| it.measured = measured);
     choices.sort_by(|a, b| (is_partial(a).cmp(&is_partial(b))).then(worst(a).total_cmp(&worst(b))));
     choices
+}
+
+/// What was not decided of an arm, and can lose no more than what loses least otherwise, is known enough.
+fn bounded(choices: Vec<(Choice, Vec<Loss>)>) -> Vec<Choice> {
+    let whole = choices.iter().map(|it| &it.0).filter(|it| !is_partial(it));
+    let least = whole.map(worst).fold(f64::INFINITY, f64::min);
+    let bound = |(it, bounds): (Choice, Vec<Loss>)| {
+        let known = it.known as usize + bounds.len();
+        match known == it.conditions as usize && bounds.iter().all(|it| it.times <= least) {
+            true => choice(it.arms, [it.losses, bounds].concat(), known, known),
+            false => it,
+        }
+    };
+    choices.into_iter().map(bound).collect()
 }
 
 fn is_partial(choice: &Choice) -> bool {
@@ -103,8 +118,14 @@ fn of_baselines(answered: &[Answered]) -> Choice {
     choice(arms, losses.collect(), answered.len(), answered.len())
 }
 
-/// Absent where it is the baseline of all conditions, or could not be measured in one for a reason that is not its speed.
-fn of_arm(run: &Run, compared: &[Compared], [answered, open]: [&[Answered]; 2], name: &str) -> Option<Choice> {
+/// With what it can lose at most where that was not decided and may be more than all that is known of it. Absent where it is the
+/// baseline of all conditions, or could not be measured in one for a reason that is not its speed.
+fn of_arm(
+    run: &Run,
+    compared: &[Compared],
+    [answered, open]: [&[Answered]; 2],
+    name: &str,
+) -> Option<(Choice, Vec<Loss>)> {
     if answered.iter().all(|it| it.baseline.arm().name == name) {
         return None;
     }
@@ -159,10 +180,10 @@ fn of_arm(run: &Run, compared: &[Compared], [answered, open]: [&[Answered]; 2], 
     }
     // What was not decided, and can lose no more than is known elsewhere, is known enough.
     let worst = losses.iter().map(|it| it.times).fold(1.0 + MARGIN, f64::max);
-    bounds.retain(|it| it.times <= worst);
+    let (bounds, more): (Vec<Loss>, Vec<Loss>) = bounds.into_iter().partition(|it| it.times <= worst);
     known += bounds.len();
     losses.extend(bounds.into_iter().filter(|it| it.times > 1.0 + MARGIN));
-    Some(choice(vec![name.to_string()], losses, known, answered.len() + unknown))
+    Some((choice(vec![name.to_string()], losses, known, answered.len() + unknown), more))
 }
 
 /// Over the baseline, at the size that the fastest arm was measured at: what passes of two sizes say is not to be divided.

@@ -55,6 +55,30 @@ fn what_is_undecided_and_can_lose_no_more_than_is_known_elsewhere_is_no_gap() {
     assert!(bounds.len() == 1 && bounds[0].times > 2.0 && bounds[0].times < mapping.losses[0].times, "{bounds:#?}");
 }
 
+#[test]
+fn an_arm_that_can_lose_less_where_it_was_not_decided_than_all_others_do_loses_least() {
+    let of = |mmap_ns: f64| {
+        let mut lab = Lab::new();
+        let scans = lab.condition(scan("64 KiB", State::Cached));
+        let reads = lab.condition(random("64 B", State::Cached));
+        for (condition, arm, ns) in
+            [(scans, "read", 1000.0), (scans, "mmap", mmap_ns), (reads, "pread", 1000.0), (reads, "direct", 500.0)]
+        {
+            let cell = lab.cell(condition, arm);
+            lab.measure(cell, 12, ns, |_, _| {});
+        }
+        let open = lab.cell(reads, "mmap");
+        lab.measure(open, 12, 1000.0, |round, pass| pass.ns_per_op *= if round.is_multiple_of(2) { 1.2 } else { 0.9 });
+        lab.analyze().answer.choices.into_iter().next().unwrap()
+    };
+    let mapping = of(250.0);
+    assert_eq!((&mapping.arms[..], mapping.known, mapping.conditions), (&["native/mmap".to_string()][..], 2, 2));
+    let [only] = &mapping.losses[..] else { panic!("{mapping:#?}") };
+    assert!(only.at_most && only.times > 2.0 && only.times < 3.0, "{only:#?}");
+    // The baselines lose 2.0 at worst, which is less than the mapping may.
+    assert_eq!(of(800.0).arms, ["native/read", "native/pread"]);
+}
+
 /// A baseline, and an arm of which its rounds decide nothing.
 fn measure_undecided(lab: &mut Lab, condition: usize) {
     let baseline = lab.cell(condition, "pread");
@@ -271,8 +295,8 @@ fn an_arm_that_is_not_decided_somewhere_comes_after_those_that_are_known_everywh
         lab.measure(read, 12, 1000.0, |_, _| {});
         lab.measure(mmap, 12, mmap_ns, |_, _| {});
         lab.measure(hinted, 12, hinted_ns.unwrap_or(920.0), |round, pass| {
-            // From 0.9 to 1.3 times as fast: across the margin.
-            pass.ns_per_op *= if hinted_ns.is_none() { [0.84, 1.2][round as usize % 2] } else { 1.0 };
+            // From 0.7 to 1.3 times as fast: across the margin, and it may lose more there than the others do elsewhere.
+            pass.ns_per_op *= if hinted_ns.is_none() { [0.84, 1.6][round as usize % 2] } else { 1.0 };
         });
     }
     let choices = lab.analyze().answer.choices;

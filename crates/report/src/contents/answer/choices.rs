@@ -67,7 +67,8 @@ impl Words<'_> {
             (plain, None) => format!(" and {plain}{there}{elsewhere}"),
             (plain, Some(place)) => format!("{there}{elsewhere}; at most {plain} ({place})"),
         };
-        let [times, fastest] = [times(most.times), self.names.short(&most.fastest).to_string()];
+        let most_times = if most.at_most { times_at_most(most.times) } else { times(most.times) };
+        let [times, fastest] = [most_times, self.names.short(&most.fastest).to_string()];
         format!("{arms}{known}{least}: at worst {times} slower than {fastest}{places}")
     }
 
