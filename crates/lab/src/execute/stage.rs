@@ -301,6 +301,12 @@ impl Bench<'_> {
         self.look_again();
         self.filled = None;
         self.target.prove();
+        // What was believed before is not said of the passes from here on.
+        let believed = self.record.target.residency.reason().map(ToString::to_string);
+        self.record.target.residency = self.target.way().map(|it| it.word().to_string()).into();
+        if self.record.target.residency.value().is_some() {
+            self.record.limits.retain(|it| Some(it) != believed.as_ref());
+        }
         for index in 0..self.record.conditions.len() {
             let condition = &self.record.conditions[index];
             if Stage::of(condition).is_as_found() {
