@@ -15,6 +15,20 @@ fn lab(fills: &[(Fill, f64, f64)]) -> Lab {
     lab
 }
 
+/// 64 MiB, made in a second.
+fn filled(fill: Fill) -> FilledRange {
+    FilledRange {
+        range: Span { offset: 0, bytes: 64 << 20 },
+        fill: Some(fill),
+        method: String::new(),
+        elapsed_ns: 1_000_000_000,
+        folio_orders: Reading::unavailable("not root"),
+        pages_per_fault: Some(16.0),
+        looked_again: None,
+        kept: false,
+    }
+}
+
 fn read(lab: &mut Lab, fill: Fill, arms: &[(&str, f64)]) {
     let mut condition = random("64 B", State::Cached);
     condition.fill = Some(fill);
@@ -26,16 +40,7 @@ fn read(lab: &mut Lab, fill: Fill, arms: &[(&str, f64)]) {
             pass.reads("minor_faults", faults);
         });
     }
-    lab.record.fills.push(FilledRange {
-        range: Span { offset: 0, bytes: 64 << 20 },
-        fill: Some(fill),
-        method: String::new(),
-        elapsed_ns: 1_000_000_000,
-        folio_orders: Reading::unavailable("not root"),
-        pages_per_fault: Some(16.0),
-        looked_again: None,
-        kept: false,
-    });
+    lab.record.fills.push(filled(fill));
 }
 
 #[test]
@@ -187,16 +192,7 @@ fn the_mapping_that_is_shown_is_one_that_does_what_is_asked() {
             }
             lab.measure(cell, 10, ns, |_, _| {});
         }
-        lab.record.fills.push(FilledRange {
-            range: Span { offset: 0, bytes: 64 << 20 },
-            fill: Some(fill),
-            method: String::new(),
-            elapsed_ns: 1,
-            folio_orders: Reading::unavailable("not root"),
-            pages_per_fault: None,
-            looked_again: None,
-            kept: false,
-        });
+        lab.record.fills.push(filled(fill));
     }
     let shown: Vec<String> = lab.analyze().fills.iter().map(|it| it.comparisons[0].arm.clone()).collect();
     assert_eq!(shown, ["native/mmap+random"; 2]);
@@ -213,16 +209,7 @@ fn the_kernels_time_for_a_fault_is_of_the_blocks_that_the_arm_read() {
         lab.measure(mapped, 10, 500.0, |_, pass| {
             pass.reads("minor_faults", 1000.0).reads("user_ns", 0.0).reads("system_ns", 30e6);
         });
-        lab.record.fills.push(FilledRange {
-            range: Span { offset: 0, bytes: 64 << 20 },
-            fill: Some(fill),
-            method: String::new(),
-            elapsed_ns: 1,
-            folio_orders: Reading::unavailable("not root"),
-            pages_per_fault: None,
-            looked_again: None,
-            kept: false,
-        });
+        lab.record.fills.push(filled(fill));
     }
     let found = lab.analyze().fills[0].comparisons[0].system_ns_per_fault.unwrap();
     assert!((found - 30_000.0).abs() < 1e-6, "30 milliseconds for a thousand faults, and not {found}");

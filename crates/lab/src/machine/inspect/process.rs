@@ -500,7 +500,7 @@ fn folios(
         return Err(Unlooked::TooManyPages { pages, most: FOLIO_PAGES });
     }
     let orders = folio_orders(file, bytes).map_err(|error| match error.kind() {
-        // Root is told no more of it.
+        // Root sees no more of it.
         io::ErrorKind::FileTooLarge => refused(&error),
         _ => Unlooked::NoFolios { error: error.to_string() },
     })?;
