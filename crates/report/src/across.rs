@@ -271,7 +271,7 @@ pub(crate) fn table(versus: &RunComparison) -> Table {
     // Condition and arm in one column: it is the one that is repeated where the page is too narrow for the others.
     let columns = vec![
         Column::left("cell"),
-        Column::right("second is faster by"),
+        Column::right("speedup of second"),
         Column::left("verdict"),
         Column::right("first"),
         Column::right("second"),
@@ -351,8 +351,8 @@ pub(crate) fn answered(versus: &RunComparison) -> String {
     let apart = match of_two_sizes {
         0 => String::new(),
         count => format!(
-            "Left out {}: decided by passes of very different sizes, as at the size of the job in one run and by smaller passes in \
-             the other. ",
+            "Left out {}: decided at the size of the job in one run and by smaller passes in the other, or by passes of very \
+             different sizes. ",
             number::count(count as f64)
         ),
     };

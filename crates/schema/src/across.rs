@@ -199,9 +199,16 @@ pub struct PassSize {
 impl PassSize {
     /// Below this factor the planner's choice is as good as the same.
     const OTHER: f64 = 2.0;
+    /// What is measured again at the size of the job is so many times larger at least: what is hardly larger asks the same question.
+    pub const LARGER: f64 = 1.25;
 
     pub fn of(condition: &Condition) -> PassSize {
         PassSize { ops: condition.ops, range: condition.range }
+    }
+
+    fn is_part_of(&self, job: &PassSize) -> bool {
+        let is_less = |a: u64, b: u64| a as f64 * PassSize::LARGER <= b as f64;
+        is_less(self.ops, job.ops) || is_less(self.range.bytes, job.range.bytes)
     }
 
     /// Of passes that differ so much one may say of a block what the other does not.
@@ -236,15 +243,52 @@ pub struct SharedAnswer {
 
 impl SharedAnswer {
     /// Neither is of passes at the size of the job where the other is of smaller ones alone, nor of far smaller ones: those are two
-    /// questions.
+    /// questions. Rounds may have the whole job themselves.
     pub fn is_of_one_size(&self) -> bool {
+        let Some([first, second]) = self.sizes else { return true };
         let is_of_rounds = |of: AnswerOf| matches!(of, AnswerOf::Rounds | AnswerOf::RoundsUnconfirmed);
-        let differ = |one, other| is_of_rounds(one) && other == AnswerOf::Job;
-        let are_far = self.sizes.is_some_and(|[first, second]| first.is_far_from(&second));
-        !are_far && !differ(self.first_of, self.second_of) && !differ(self.second_of, self.first_of)
+        let is_part = |(of, size): (AnswerOf, PassSize), (other, job): (AnswerOf, PassSize)| {
+            is_of_rounds(of) && other == AnswerOf::Job && size.is_part_of(&job)
+        };
+        let (one, other) = ((self.first_of, first), (self.second_of, second));
+        !first.is_far_from(&second) && !is_part(one, other) && !is_part(other, one)
     }
 
     pub fn is_decided(&self) -> bool {
         self.first_verdict.is_decided() && self.second_verdict.is_decided()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ConditionId;
+
+    #[test]
+    fn rounds_that_have_the_whole_job_answer_the_same_question_as_passes_at_its_size() {
+        let of = |first_of: AnswerOf, sizes: [u64; 2]| {
+            let size = |ops: u64| PassSize { ops, range: Span { offset: 0, bytes: ops * 4096 } };
+            let [first, second] = sizes.map(size);
+            let id = CellId { condition: ConditionId { condition_index: 0, comparison_index: None }, cell: 0 };
+            SharedAnswer {
+                first_id: id,
+                second_id: id,
+                condition: Condition::plain(1 << 30),
+                baseline: "native/pread".into(),
+                arm: "native/mmap".into(),
+                first: None,
+                second: None,
+                first_verdict: Verdict::Faster,
+                second_verdict: Verdict::Slower,
+                first_of,
+                second_of: AnswerOf::Job,
+                sizes: (first != second).then_some([first, second]),
+            }
+            .is_of_one_size()
+        };
+        let rounds = AnswerOf::Rounds;
+        assert!(of(rounds, [1000, 1000]) && of(rounds, [990, 1000]));
+        assert!(!of(rounds, [700, 1000]), "a part of it");
+        assert!(of(AnswerOf::Job, [700, 1000]) && !of(AnswerOf::Job, [100, 1000]));
     }
 }

@@ -61,11 +61,10 @@ pub fn run(args: &CompareArgs) -> Result<Exit> {
     let refused = refused.into_iter().map(report::words::not_comparable).chain(of_two_subjects(first, &together));
     let refused: Vec<String> = with_itself.into_iter().chain(refused).collect();
     if !args.anyway && !refused.is_empty() {
-        return Err(UsageError(format!(
-            "these runs are not comparable: {}; use --anyway to compare them",
-            refused.join("; ")
-        ))
-        .into());
+        // Where no cell is shared, there is nothing that could be compared anyway.
+        let is_shared = across.versus.iter().any(|it| !it.cells.is_empty());
+        let what_to_try = if is_shared { "; use --anyway to compare them" } else { "" };
+        return Err(UsageError(format!("these runs are not comparable: {}{what_to_try}", refused.join("; "))).into());
     }
     for path in [&args.markdown, &args.html].into_iter().flatten() {
         output::spare_read(path, places.iter().filter_map(|it| output::identity(it)))?;

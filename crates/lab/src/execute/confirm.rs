@@ -12,6 +12,7 @@ use std::{
 
 use schema::{
     Condition, Durability, Fill, Span, State, Workload,
+    across::PassSize,
     experiment::Compare,
     protocol::Tally,
     record::{ColdPass, Confirmation, Outcome, Sample},
@@ -33,7 +34,7 @@ const INVALID_MOST: usize = 2;
 /// each block the more there are, one that is a little larger asks another: random reads share them, and what is read first lies in
 /// smaller folios. So does a cold scan.
 const LARGER: f64 = 4.0;
-const LARGER_OF_PARTS: f64 = 1.25;
+const LARGER_OF_PARTS: f64 = PassSize::LARGER;
 /// Of the time that is left, each of these may have so many times an equal part: they decide more.
 const PARTS_OF_MAPPINGS: u32 = 3;
 /// Of the memory that is available, at most this is filled.
