@@ -24,6 +24,9 @@ pub struct PlannedRun {
     /// same place. Blocks that a trial decides on are not among them.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub round_bytes: u64,
+    /// By scenarios, to files of their own beside the target, which have no name.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub scratch_bytes: u64,
     /// What an ordinary user may still write there, where something is written and it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free_bytes: Option<u64>,

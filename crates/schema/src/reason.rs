@@ -161,6 +161,10 @@ pub enum Reason {
     },
     NoInterval,
     NotFinite,
+    /// What a pass of fewer reads has of faults is no part of what more reads have: a fault maps more than what is around it.
+    FaultsOfLargeFolios {
+        pages_per_fault: f64,
+    },
     NoBaseline,
     /// It would be compared with itself.
     IsBaseline,

@@ -4,10 +4,12 @@ use schema::{
     Reading,
     experiment::{Figure, Metric, Unit, Variant},
     findings::{AnswerOf, Estimate, FigureFinding, Verdict},
+    inspection::fault_pages,
     reason::{NotInRun, Reason, Unseen},
     replaced::replaced,
 };
 
+use super::fills::made_for;
 use crate::{
     cells::metric,
     compare::compare,
@@ -86,12 +88,22 @@ fn estimate(run: &Run, figure: &Figure, variant: Variant, cell: &Cell) -> Result
             let faults = measured.estimate.ok_or_else(|| measured.remark.unwrap_or_default())?;
             let blocks = |ops: f64| figure.blocks.map(|blocks| blocks as f64 / ops);
             let scale = cell.median_of(|tally| tally.ops).and_then(blocks).unwrap_or(1.0);
+            if let Some(pages_per_fault) = folios_beyond_fault_around(run, cell).filter(|_| scale != 1.0) {
+                return Err(Reason::FaultsOfLargeFolios { pages_per_fault });
+            }
             Estimate { median: faults.median * scale, ci_low: faults.ci_low * scale, ci_high: faults.ci_high * scale }
         }
         Unit::TimesFaster => speedup(run, figure.metric, cell, variant)?,
     };
     let finite = [estimate.median, estimate.ci_low, estimate.ci_high].iter().all(|it| it.is_finite());
     if finite { Ok(estimate) } else { Err(Reason::NotFinite) }
+}
+
+/// Pages that one fault maps, where that is more than the kernel maps around it: the first folios of a file are smaller than those
+/// behind them, so that a range that is larger by as much has fewer faults than as many times as many.
+fn folios_beyond_fault_around(run: &Run, cell: &Cell) -> Option<f64> {
+    let pages = made_for(run.record, cell.own).filter(|_| cell.arm().maps())?.pages_per_fault?;
+    (pages > fault_pages(run.page_bytes(), None) as f64).then_some(pages)
 }
 
 /// Of a pass; or of as many blocks as the published program read.

@@ -414,7 +414,7 @@ fn pages_per_fault_are_held_against_a_number() {
     check(
         &duel("arm = \"mmap\"\nexpect = { at-most = 20000.0 }", nothing, nothing),
         expect![[r#"
-            it holds: time of mmap in ns a block: claimed at most 20,000, here 10,008 [9,944, 10,063]
+            it holds: time of mmap in ns per operation: claimed at most 20,000, here 10,008 [9,944, 10,063]
               scan 64 KiB cached: 10007.71 holds (decides)
         "#]],
     );
@@ -1478,6 +1478,26 @@ fn figures_come_in_the_published_units() {
     medians(&figure("minor faults", "quarter", "read", &million), 500_000.0, 500_000.0);
     // As published, a ratio is a ratio whatever the arms did.
     medians(&figure("times faster", "mmap", "mmap", CACHED), 0.8, 1.6);
+}
+
+#[test]
+fn faults_of_large_folios_are_not_multiplied() {
+    let of = |arm: &str, pages: f64, blocks: &str| {
+        let mut lab = study(&format!(
+            "[[figure]]\nsays = \"it\"\npublished = 1.0\nunit = \"minor faults\"\ncompare = \"cached\"\ncorrected = \"{arm}\"\n\
+             {blocks}{CACHED}"
+        ));
+        let range = lab.record.conditions[0].range;
+        let made = made_fill(range, schema::Fill::Sequential, 0);
+        lab.record.fills.push(FilledRange { pages_per_fault: Some(pages), ..made });
+        lab.analyze().figures.remove(0).corrected
+    };
+    let million = "blocks = 1_000_000\n";
+    assert_eq!(of("mmap", 16.0, million).value().map(|it| it.median), Some(500_000.0));
+    let why = of("mmap", 505.0, million).why().cloned();
+    assert_eq!(why, Some(schema::reason::Reason::FaultsOfLargeFolios { pages_per_fault: 505.0 }));
+    assert_eq!(of("mmap", 505.0, "").value().map(|it| it.median), Some(512.0), "of one pass");
+    assert_eq!(of("read", 505.0, million).value().map(|it| it.median), Some(500_000.0), "they are not of the file");
 }
 
 #[test]

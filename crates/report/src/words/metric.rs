@@ -44,7 +44,7 @@ pub(super) fn unit(metric: Metric) -> &'static str {
         | Metric::CeilingShare
         | Metric::StalledShare => "",
         Metric::SafepointP99 | Metric::BeatP99 => " in ns",
-        _ => " in ns a block",
+        _ => " in ns per operation",
     }
 }
 

@@ -153,6 +153,10 @@ pub fn reason(of: &Reason) -> String {
         ),
         Reason::NoInterval => "what was measured has no interval".into(),
         Reason::NotFinite => "the number is not finite".into(),
+        Reason::FaultsOfLargeFolios { pages_per_fault } => format!(
+            "a fault maps {} pages here, so that the faults of a pass cannot be multiplied for more reads",
+            thousands(pages_per_fault.round() as u64)
+        ),
         Reason::NoBaseline => "the condition has no baseline".into(),
         Reason::IsBaseline => "the arm is the baseline itself".into(),
         Reason::NotMeasured { labels, reason: why } => {

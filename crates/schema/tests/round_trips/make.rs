@@ -487,7 +487,8 @@ makes! {
         LeftoverOwner { pid, started_ticks, host, boot_id, pid_namespace }
         FileIdentity { device, inode }
         PlannedRun {
-            schema_version, experiment, title, target, made_here, file_bytes, written_bytes, copied_bytes, round_bytes, free_bytes,
+            schema_version, experiment, title, target, made_here, file_bytes, written_bytes, copied_bytes, round_bytes, scratch_bytes,
+            free_bytes,
             expected_s, rounds, seed, conditions, limits,
         }
         PlannedCondition { condition, variant, comparison, cells }
@@ -650,6 +651,7 @@ makes! {
             UnequalWork { arms, differences },
             NoValidPass { arm, reasons },
             NoMeasurableTime,
+            FaultsOfLargeFolios { pages_per_fault },
             NoCommonRound,
             TooFewRounds { rounds, least },
             AcrossTheMargin { ci_low, ci_high, margin, more_than },
