@@ -247,6 +247,7 @@ impl Place {
             written_bytes,
             copied_bytes,
             round_bytes: round_bytes(plan),
+            scratch_bytes: lab::scenario::scratch_bytes(experiment),
             free_bytes: (written_bytes > 0).then(|| fixture::free_bytes(folder(target)).ok()).flatten(),
             expected_s: match plan.cells.iter().any(|it| it.skipped.is_none()) {
                 true => planned.budget_binds.then_some(planned.budget.as_secs_f64()),

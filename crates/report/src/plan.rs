@@ -94,12 +94,15 @@ fn writes(plan: &PlannedRun) -> String {
     let rewritten = match plan.round_bytes {
         0 => String::new(),
         bytes => format!(
-            ". Passes that write, and their file, which is made anew before each of them, write up to {} in {rounds}, \
-             and in trials before; passes that do not count are made again",
+            ". Passes that write, and their file, which is made anew before each of them, write up to {} in {rounds}; \
+             trials, passes at the size of the job and counted passes come on top, and passes that do not count are made again",
             number::bytes_glued(bytes as f64)
         ),
     };
+    let scratch = number::bytes_glued(plan.scratch_bytes as f64);
+    let scratch = format!("{scratch} to files of scenarios beside {target}, which have no name");
     let once = match (plan.made_here, plan.copied_bytes) {
+        _ if plan.written_bytes == 0 && plan.scratch_bytes > 0 => return scratch + &rewritten,
         _ if plan.written_bytes == 0 => "nothing".to_string(),
         (true, 0) => format!("{bytes} to {target}{free}; removed at the end"),
         // A slow device leaves time for less of a copy, an answer at the size of the job may need more of it, and one whose folios
@@ -109,7 +112,8 @@ fn writes(plan: &PlannedRun) -> String {
         }
         (false, _) => format!("about {bytes} beside {target}{free}, in {COPIES}"),
     };
-    once + &rewritten
+    let also = if plan.scratch_bytes > 0 { format!("; {scratch}") } else { String::new() };
+    once + &also + &rewritten
 }
 
 /// `scan 4 KiB cold, as published`; no two of a plan read the same.

@@ -18,6 +18,7 @@ use crate::{
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "mapping-beyond-direct-memory",
     about: "a JVM whose direct memory is used up can still map a file",
+    scratch_pages: BLOCK_BYTES / 4096,
     observe,
 };
 
@@ -25,7 +26,7 @@ const LIMIT_BYTES: u64 = 1 << 20;
 const BLOCK_BYTES: u64 = 4 << 20;
 
 fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
-    let scratch = Scratch::beside(scene.target, BLOCK_BYTES / sys::page_bytes())?;
+    let scratch = Scratch::beside(scene.target, BLOCK_BYTES.div_ceil(sys::page_bytes()))?;
     let by_buffer = attempt(scene, "jvm/channel-direct", &scratch);
     let by_mapping = attempt(scene, "jvm/mapped", &scratch);
     let described = |outcome: Result<Done, Trouble>| match outcome {

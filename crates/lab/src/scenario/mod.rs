@@ -33,6 +33,8 @@ pub struct Scenario {
     pub name: &'static str,
     /// What `holds` means, in one sentence.
     pub about: &'static str,
+    /// Of the file without a name that it writes beside the target.
+    pub scratch_pages: u64,
     /// # Errors
     /// Why it cannot be tested here.
     pub observe: fn(&Scene) -> Result<ScenarioResult, String>,
@@ -75,6 +77,13 @@ pub const SCENARIOS: &[Scenario] = &[
 /// own.
 pub fn read_target(observed: &BTreeMap<String, Reading<ScenarioResult>>) -> bool {
     observed.contains_key(address_space::SCENARIO.name)
+}
+
+/// What the scenarios of an experiment write beside the target, each once.
+pub fn scratch_bytes(experiment: &Experiment) -> u64 {
+    let asked = schema::distinct(experiment.claims.iter().filter_map(|claim| claim.scenario.as_deref()));
+    let pages = |name: &str| SCENARIOS.iter().find(|it| it.name == name).map_or(0, |it| it.scratch_pages);
+    asked.into_iter().map(pages).sum::<u64>() * sys::page_bytes()
 }
 
 /// Runs what the claims of an experiment ask for, each scenario once.

@@ -16,12 +16,15 @@ use super::{
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "shared-write",
     about: "a store through MAP_SHARED is seen by read(2) and by other processes, and reaches the file",
+    scratch_pages: PAGES,
     observe,
 };
 
+const PAGES: u64 = 2;
+
 fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     let page = sys::page_bytes();
-    let scratch = Scratch::beside(scene.target, 2)?;
+    let scratch = Scratch::beside(scene.target, PAGES)?;
     let mut mapping = Pages::map(&scratch.file, scratch.bytes, Sharing::Shared).map_err(|error| error.to_string())?;
     mapping.store(page, NEW).map_err(no_store)?;
     let by_read = scratch.read(page)?;
@@ -45,17 +48,21 @@ fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
 ///
 /// # Errors
 /// They stayed: what is read then is what the page cache holds, and not what reached the file.
-fn judged([by_read, by_other, from_file]: [u8; 3], is_evicted: bool) -> Result<ScenarioResult, String> {
+fn judged(seen: [u8; 3], is_evicted: bool) -> Result<ScenarioResult, String> {
+    let [by_read, by_other, from_file] = seen;
     // What read(2) or another process did not see is refuted, whatever reached the file.
     if !is_evicted && [by_read, by_other] == [NEW; 2] {
         return Err("the pages of the scratch file stay in memory, so what reached the file cannot be seen".into());
     }
+    let from_file = match is_evicted {
+        true => format!("after msync(2) and eviction the file holds {:?}", from_file as char),
+        false => "its pages stayed in memory".into(),
+    };
     Ok(ScenarioResult {
-        holds: [by_read, by_other, from_file].iter().all(|&it| it == NEW),
+        holds: seen == [NEW; 3],
         evidence: format!(
-            "after storing {:?}, read(2) sees {:?}, another process {:?}, and after msync(2) and eviction the file holds \
-             {:?}",
-            NEW as char, by_read as char, by_other as char, from_file as char
+            "after storing {:?}, read(2) sees {:?}, another process {:?}, and {from_file}",
+            NEW as char, by_read as char, by_other as char
         ),
     })
 }
@@ -69,5 +76,7 @@ mod tests {
         let holds = |seen: [u8; 3], is_evicted: bool| judged(seen, is_evicted).map(|it| it.holds).ok();
         assert_eq!([holds([NEW; 3], true), holds([NEW, NEW, OLD], true)], [Some(true), Some(false)]);
         assert_eq!(holds([NEW; 3], false), None);
+        let refuted = judged([OLD, NEW, NEW], false).unwrap();
+        assert!(!refuted.holds && !refuted.evidence.contains("eviction"), "{}", refuted.evidence);
     }
 }

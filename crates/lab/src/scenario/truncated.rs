@@ -17,12 +17,15 @@ use crate::{
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "truncated-mapping",
     about: "reading a mapping past the end of a truncated file is SIGBUS, where read(2) returns 0",
+    scratch_pages: PAGES,
     observe,
 };
 
+const PAGES: u64 = 4;
+
 fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     let page = sys::page_bytes();
-    let scratch = Scratch::beside(scene.target, 4)?;
+    let scratch = Scratch::beside(scene.target, PAGES)?;
     let arm: Arm = "mmap".parse().expect("a method of ours");
     let job = Job {
         block_bytes: page,

@@ -12,8 +12,12 @@ use super::{
     scratch::{NEW, OLD, Scratch, no_store},
 };
 
-pub(super) const SCENARIO: Scenario =
-    Scenario { name: "stall-under-write-back", about: "a writer waits while its page is under write-back", observe };
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "stall-under-write-back",
+    about: "a writer waits while its page is under write-back",
+    scratch_pages: PAGES,
+    observe,
+};
 
 const PAGES: u64 = 4096;
 
