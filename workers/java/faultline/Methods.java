@@ -17,8 +17,10 @@ final class Methods {
         /** Shares what another thread of a pass has open, if there is one. */
         Opened open(Job job, Opened beside) throws IOException;
 
-        /** What the thread that makes a pass needs of its own, before the clock starts. */
-        default void begin() throws IOException {}
+        /** What the thread that makes a pass needs of its own, before the clock starts. Returns the bytes that one call read for it; 0: none did. */
+        default long begin() throws IOException {
+            return 0;
+        }
     }
 
     /**
@@ -32,12 +34,19 @@ final class Methods {
         }
 
         @Override
-        public void begin() throws IOException {
+        public long begin() throws IOException {
             room.buffer.clear();
-            try (FileChannel zeros = FileChannel.open(Path.of("/dev/zero"), StandardOpenOption.READ)) {
-                zeros.read(room.buffer);
-            }
+            long bytes = zeros().read(room.buffer);
             room.buffer.clear();
+            return bytes;
+        }
+
+        private static FileChannel zeros;
+
+        /** Open for all passes: what opens and closes it would be calls of each of them. */
+        private static synchronized FileChannel zeros() throws IOException {
+            if (zeros == null) zeros = FileChannel.open(Path.of("/dev/zero"), StandardOpenOption.READ);
+            return zeros;
         }
     }
 

@@ -158,7 +158,7 @@ final class Team {
         public void run() {
             runs = Thread.currentThread();
             try {
-                ways[thread].begin();
+                long ownBytes = ways[thread].begin();
                 await();
                 Usage.Look before = counts ? Usage.before() : null;
                 // Before any of them begins.
@@ -169,7 +169,8 @@ final class Team {
                 if (beat != null) beat.over();
                 if (counts) {
                     Usage.Look after = Usage.after();
-                    usage = thread == 0 ? Usage.between(before, after) : Usage.sinceItBegan(before, after);
+                    Usage spent = thread == 0 ? Usage.between(before, after) : Usage.sinceItBegan(before, after);
+                    usage = ownBytes == 0 ? spent : spent.alsoRead(ownBytes);
                 }
             } catch (Throwable error) {
                 // Also what a mapped page that could not be had becomes: the JVM throws that some time later, anywhere.

@@ -147,6 +147,11 @@ final class Usage {
         return new Usage(sum, cpu, calls + other.calls, bytes + other.bytes);
     }
 
+    /** With what the thread read for itself before the pass, by one call. */
+    Usage alsoRead(long bytes) {
+        return new Usage(spent, cpu, calls + 1, this.bytes + bytes);
+    }
+
     /** Both looks are made between `go` and `done`, and so are those at the log of safepoints, where there is one. */
     String ownReads(Safepoints log) {
         long logCalls = log == null ? 0 : log.readCalls, logBytes = log == null ? 0 : log.readBytes;

@@ -69,7 +69,8 @@ impl Bench<'_> {
                 (Ok(mut pass), Some(watch)) => {
                     let device = pass.readings.remove("device_read_bytes");
                     let device = device.unwrap_or_else(|| Reading::unavailable("not observed in this pass"));
-                    let own_calls = runtime::find(&arm.runtime).map_or(0, |it| it.own_calls(pass.done.tally.threads));
+                    let own_calls = runtime::find(&arm.runtime);
+                    let own_calls = own_calls.map_or(0, |it| it.own_calls(&arm.method, pass.done.tally.threads));
                     self.record.counted.push(watch.counted(cell, own_calls, &pass.done, device, pass.invalid));
                 }
                 (Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)), _) => {

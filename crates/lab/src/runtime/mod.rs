@@ -84,7 +84,7 @@ pub trait Runtime: Sync {
 
     /// System calls that the threads of a pass make between `go` and `done` for the worker itself, as far as they are always the
     /// same.
-    fn own_calls(&self, threads: u32) -> u64;
+    fn own_calls(&self, method: &str, threads: u32) -> u64;
 }
 
 /// Switches of a worker that reports those of its whole process.
