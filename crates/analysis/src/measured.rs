@@ -227,7 +227,8 @@ impl<'a> Cell<'a> {
             (workload.writes(), Unseen::StoresFault),
             (state.is_held() && !self.own.is_of_commands(), Unseen::MappedBefore),
             (overlap, Unseen::MappingsOfThreads),
-            (state == State::Limited && !workload.is_ascending(), Unseen::FaultedAgain),
+            // The mapping is there since the passes before.
+            (state == State::Limited && !self.own.is_of_commands(), Unseen::FaultedAgain),
         ];
         why.into_iter().find_map(|(is_so, why)| is_so.then_some(why))
     }

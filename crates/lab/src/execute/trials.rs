@@ -1,6 +1,6 @@
 //! Short passes of every arm, from which sizes follow and what is too slow for the time that there is.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use schema::{Arm, Condition, Skip, protocol::Hold, runtime::NATIVE};
 
@@ -11,7 +11,8 @@ use crate::{
         self, Given,
         sizing::{self, Share, Trial},
     },
-    probe, state,
+    probe,
+    state::{self, steady::WarmUp},
 };
 
 /// Trials with a given number of blocks grow by this factor until one takes this part of what is left, or a whole pass
@@ -144,7 +145,7 @@ impl Bench<'_> {
         };
         let bytes = looked_at.saturating_mul(100) / u64::from(whole.consumed_percent.max(1));
         let waits = whole.state.waits_for_device() || arm.is_direct();
-        Ok(Trial {
+        let trial = Trial {
             cell,
             ops,
             most_ops: match whole.ops {
@@ -168,8 +169,11 @@ impl Bench<'_> {
             around_op_ns: 0.0,
             waits,
             maps_in_memory,
-            doubled: matches!(state::hold(under.state), Hold::Open | Hold::Warm | Hold::Locked),
+            doubled: under.state.is_held(),
             cpu_ns,
-        })
+        };
+        // Those of a larger pass are as much larger.
+        let warm = WarmUp::least(Duration::from_nanos(elapsed_ns as u64)).as_nanos() as f64;
+        Ok(if state::hold(under.state) == Hold::Open { trial.with_warm_passes(warm) } else { trial })
     }
 }

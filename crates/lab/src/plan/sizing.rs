@@ -126,7 +126,15 @@ impl Trial {
         }
         let around_op_ns = ((longer.overhead_ns - self.overhead_ns) / more).max(0.0);
         let overhead_ns = (longer.overhead_ns - around_op_ns * longer.ops as f64).max(0.0);
-        Trial { around_op_ns, overhead_ns, ..longer }
+        Trial { around_op_ns: around_op_ns + longer.around_op_ns, overhead_ns, ..longer }
+    }
+
+    /// Passes of as many blocks before the clock starts took so much of what the pass took around its work.
+    #[must_use]
+    pub fn with_warm_passes(self, warm_ns: f64) -> Trial {
+        let warm_ns = warm_ns.min(self.overhead_ns);
+        let around_op_ns = self.around_op_ns + warm_ns / self.worth_ops.max(f64::MIN_POSITIVE);
+        Trial { around_op_ns, overhead_ns: self.overhead_ns - warm_ns, ..self }
     }
 
     /// Which of two trials of a cell to go by. What disturbs a trial makes it longer, and the first blocks pay for what
@@ -645,6 +653,15 @@ mod tests {
             found_ns: FOUND_NS,
             maps_in_memory: false,
         }
+    }
+
+    #[test]
+    fn passes_before_the_clock_grow_with_the_pass_and_are_no_part_of_its_work() {
+        let of = Trial { overhead_ns: 5e6, ..trial(0, 10_000.0) }.with_warm_passes(3e6);
+        // 1 ms of work, 3 ms of warm passes and 2 ms of what else there is.
+        assert_eq!([of.pass_ns(100.0), of.pass_ns(1000.0), of.work_ns(1000.0)], [6e6, 42e6, 10e6]);
+        let all = trial(0, 10_000.0).with_warm_passes(9e6);
+        assert_eq!(all.around_ns(100.0), 3e6, "no more than was there");
     }
 
     #[test]

@@ -26,7 +26,9 @@ pub(super) fn unseen(why: &Unseen) -> String {
         Unseen::HolesFault => {
             "the file has holes, or is compressed, and a page of a hole has a major fault that waits for no device"
         }
-        Unseen::FaultedAgain => "pages that memory has no room for are reached again, by another fault",
+        Unseen::FaultedAgain => {
+            "pages stay mapped from the passes before, and those that memory has no room for are reached again, by another fault"
+        },
         Unseen::KernelPopulates => {
             "the kernel populates the mapping, and the faults that it makes for that are not counted in such a pass"
         }
