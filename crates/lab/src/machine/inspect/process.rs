@@ -119,17 +119,32 @@ pub fn process(
     let meanwhile = Meanwhile { cached, touched: &touched_before, before: by_file(&before), after: after.is_some() };
     view.files = files.views(of, touched, Some(&meanwhile));
     view.watched = Some(Watched {
-        new_mappings: addresses(of).difference(&addresses(&before)).count() as u64,
-        gone_mappings: addresses(&before).difference(&addresses(of)).count() as u64,
+        new_mappings: apart(&places_of(of), &places_of(&before)),
+        gone_mappings: apart(&places_of(&before), &places_of(of)),
         ..watched
     });
     view.mappings = after.unwrap_or(before).into_iter().map(mapping_view).collect();
     Ok(view)
 }
 
-/// A window that is mapped anew mostly comes to the same addresses.
-fn addresses(of: &[ProcessMapping]) -> BTreeSet<(&str, u64, Key)> {
-    of.iter().map(|it| (it.addresses.as_str(), it.offset, key(it))).collect()
+/// Where each file is mapped, and memory by its name: the kernel splits mappings, and joins those that continue one another.
+fn places_of(of: &[ProcessMapping]) -> BTreeMap<(Key, &str), Vec<MappedRange>> {
+    let mut all: BTreeMap<(Key, &str), Vec<MappedRange>> = BTreeMap::new();
+    for (it, range) in of.iter().filter_map(|it| Some((it, mapped_range(it)?))) {
+        // Of a file, its other windows come to the same addresses; memory has no offsets.
+        let to_offset = if it.inode == 0 { 0 } else { range.to_offset };
+        all.entry((key(it), it.name.as_str())).or_default().push(MappedRange { to_offset, ..range });
+    }
+    all.into_iter().map(|(of, ranges)| (of, united(ranges))).collect()
+}
+
+/// How many of some places overlap with none of the others.
+fn apart(of: &BTreeMap<(Key, &str), Vec<MappedRange>>, others: &BTreeMap<(Key, &str), Vec<MappedRange>>) -> u64 {
+    let overlap = |a: &MappedRange, b: &MappedRange| a.to_offset == b.to_offset && a.start < b.end && b.start < a.end;
+    let is_apart = |of: &(Key, &str), it: &MappedRange| {
+        others.get(of).is_none_or(|others| !others.iter().any(|other| overlap(it, other)))
+    };
+    of.iter().map(|(of, ranges)| ranges.iter().filter(|it| is_apart(of, it)).count() as u64).sum()
 }
 
 /// Device and inode: what a file has one of, whatever it is called.
@@ -243,6 +258,10 @@ impl Seen {
         Ok((file, file.metadata().map_err(|error| refused(&error))?.len()))
     }
 
+    fn is_memory(&self) -> bool {
+        matches!(self.opened, Err(Unlooked::Memory))
+    }
+
     fn cached(&self) -> Reading<Residency, Unlooked> {
         let (file, bytes) = match self.now() {
             Ok(opened) => opened,
@@ -275,11 +294,25 @@ fn refused(error: &io::Error) -> Unlooked {
     Unlooked::Refused { error: error.to_string() }
 }
 
+/// Memory that was given a name.
+fn is_named_memory(mapping: &ProcessMapping) -> bool {
+    const NAMED: [&str; 4] = ["/memfd:", "/SYSV", "/dev/zero", "/anon_hugepage"];
+    NAMED.iter().any(|it| mapping.name.starts_with(it))
+}
+
+/// It lies on a file system of memory. The kernel's own, which named memory lies on, is mounted nowhere.
+fn is_memory(mapping: &ProcessMapping, on: Option<&FileSystem>) -> bool {
+    match on {
+        Some(on) => on.is_memory(),
+        None => mapping.device[0] == 0 && is_named_memory(mapping),
+    }
+}
+
 struct Files<'a> {
     held: &'a Held,
     /// Of the process, which may see other mounts than this one.
     mounts: Vec<u8>,
-    /// So many are opened.
+    /// So many are looked at, beside those that are memory.
     most: usize,
     seen: BTreeMap<Key, Seen>,
 }
@@ -306,24 +339,27 @@ impl Files<'_> {
         }
         let mut all: Vec<(u64, &ProcessMapping)> = all.into_values().collect();
         all.sort_by_key(|(bytes, it)| (std::cmp::Reverse(*bytes), key(it)));
-        for (_, mapping) in all.into_iter().take(self.most.saturating_sub(self.seen.len())) {
-            let file_system = mount::of_device(&self.mounts, mapping.device);
-            let opened = self.open(mapping, file_system.as_ref());
-            self.seen.insert(key(mapping), Seen { opened, file_system });
+        let mut left = self.most.saturating_sub(self.seen.values().filter(|it| !it.is_memory()).count());
+        let mut mounted: BTreeMap<[u32; 2], Option<FileSystem>> = BTreeMap::new();
+        for (_, mapping) in all {
+            let on = mounted.entry(mapping.device).or_insert_with(|| mount::of_device(&self.mounts, mapping.device));
+            let opened = match (left, is_memory(mapping, on.as_ref())) {
+                // However many there are, memory is no file.
+                (0, true) => Err(Unlooked::Memory),
+                (0, false) => continue,
+                _ => self.open(mapping, on.as_ref()),
+            };
+            let seen = Seen { opened, file_system: on.clone() };
+            left -= usize::from(!seen.is_memory() && left > 0);
+            self.seen.insert(key(mapping), seen);
         }
     }
 
     fn open(&self, mapping: &ProcessMapping, on: Option<&FileSystem>) -> Result<(File, u64), Unlooked> {
-        // Memory that was given a name; the file system of the kernel's own that it lies on is mounted nowhere.
-        const NAMED: [&str; 4] = ["/memfd:", "/SYSV", "/dev/zero", "/anon_hugepage"];
-        let is_unmounted = on.is_none() && mapping.device[0] == 0;
-        let is_named = NAMED.iter().any(|it| mapping.name.starts_with(it));
-        if is_unmounted && is_named {
-            return Err(Unlooked::Memory);
-        }
-        if on.is_some_and(FileSystem::is_memory) {
+        if is_memory(mapping, on) {
             // The file of a disk lies there, too. A mapping of /dev/zero is memory.
-            let is_device = !is_named && matches!(self.held.open_mapped(mapping), Err(NotOpened::NotRegular));
+            let is_device =
+                !is_named_memory(mapping) && matches!(self.held.open_mapped(mapping), Err(NotOpened::NotRegular));
             return Err(if is_device { Unlooked::NotRegular } else { Unlooked::Memory });
         }
         if let Some(on) = on.filter(|it| it.may_wait()) {
@@ -395,9 +431,7 @@ impl Files<'_> {
     /// What mappings without advice have in the page table, of files whose advice may be a question.
     fn touched(&self, mappings: &[ProcessMapping]) -> Touched {
         let mut left = TABLE_PAGES;
-        let is_memory = |key: &Key| {
-            self.seen.get(key).is_some_and(|it| it.opened.as_ref().is_err_and(|it| *it == Unlooked::Memory))
-        };
+        let is_memory = |key: &Key| self.seen.get(key).is_some_and(Seen::is_memory);
         let mut all = Touched::new();
         for (key, of) in by_file(mappings) {
             let unadvised: Vec<&ProcessMapping> = of.iter().copied().filter(|it| is_unadvised(it)).collect();
@@ -731,6 +765,40 @@ mod tests {
         assert_eq!(of(&[(10, 20), (21, 30), (12, 15)]), [at((10, 20)), at((21, 30))]);
         let other = MappedRange { to_offset: 8, ..at((20, 30)) };
         assert_eq!(united(vec![other, at((10, 20))]), [at((10, 20)), other]);
+    }
+
+    #[test]
+    fn a_mapping_that_grew_or_was_split_is_neither_new_nor_gone() {
+        let of = |ranges: &[(&str, u64, u64, u64)]| -> Vec<ProcessMapping> {
+            let mapping = |&(name, start, end, offset): &(&str, u64, u64, u64)| ProcessMapping {
+                name: name.into(),
+                addresses: format!("{start:x}-{end:x}"),
+                inode: u64::from(name.starts_with('/')),
+                offset,
+                ..ProcessMapping::default()
+            };
+            ranges.iter().map(mapping).collect()
+        };
+        let changes = |before: &[ProcessMapping], after: &[ProcessMapping]| {
+            (apart(&places_of(after), &places_of(before)), apart(&places_of(before), &places_of(after)))
+        };
+        let (heap, file) = (("[heap]", 0x10, 0x20, 0), ("/a", 0x40, 0x70, 0));
+        let before = of(&[heap, file]);
+        assert_eq!(changes(&before, &of(&[("[heap]", 0x10, 0x30, 0), file])), (0, 0), "grew");
+        let split = of(&[heap, ("/a", 0x40, 0x50, 0), ("/a", 0x50, 0x60, 0x10), ("/a", 0x60, 0x70, 0x20)]);
+        assert_eq!(changes(&before, &split), (0, 0), "split");
+        assert_eq!(changes(&before, &of(&[heap, ("/a", 0x40, 0x70, 0x30)])), (1, 1), "another window of the file");
+        assert_eq!(changes(&before, &of(&[heap])), (0, 1));
+    }
+
+    #[test]
+    fn memory_is_no_file_however_many_files_are_looked_at() {
+        let held = Held::open(me()).unwrap();
+        let mut files = Files { held: &held, mounts: Vec::new(), most: 0, seen: BTreeMap::new() };
+        let of = |name: &str, inode: u64| ProcessMapping { name: name.into(), inode, ..ProcessMapping::default() };
+        let (memory, file) = (of("/memfd:some (deleted)", 7), of("/data/file", 8));
+        files.look_at(&[memory.clone(), file.clone()]);
+        assert!(files.seen[&key(&memory)].is_memory() && !files.seen.contains_key(&key(&file)));
     }
 
     static NEVER: AtomicBool = AtomicBool::new(false);
