@@ -86,6 +86,8 @@ pub(crate) struct Gains {
 pub(crate) struct OwnWork {
     /// What the program takes without its file, where that is known.
     pub(crate) without_file: Option<f64>,
+    /// The most that it may take without it: at the low end.
+    pub(crate) without_file_at_most: Option<f64>,
     /// So much longer it may take with the arm, which no replay shows.
     pub(crate) longer_ns: f64,
     /// It takes longer after each wait, and the arm waits so many times as often as what was recorded.
@@ -104,6 +106,8 @@ const LONGER: f64 = 1.0 / (1.0 + OFF_MOST);
 /// What the middle or an end of a gain allows for.
 #[derive(Clone, Copy)]
 struct End {
+    /// Own work is taken to be no less than this, as far as the program takes as long.
+    without_file_at_most: Option<f64>,
     longer_ns: f64,
     waits: Option<f64>,
     /// Of the program's time, as own work.
@@ -119,11 +123,11 @@ impl Gains {
     /// Where they are apart because own work takes longer after each wait, that is as many times less as the waits are, or
     /// stays as it is: the ends of the gain allow for both.
     pub(crate) fn of([program, recorded, arm]: [&Series; 3], own: OwnWork) -> Option<Gains> {
-        let ratio = |End { longer_ns, waits, least, is_high }: End| {
+        let ratio = |End { without_file_at_most, longer_ns, waits, least, is_high }: End| {
             move |(round, program, recorded): (u32, f64, f64)| {
                 let arm = *arm.0.get(&round)?;
                 let stays = own.without_file.filter(|it| *it < program).unwrap_or(program - recorded);
-                let stays = stays.max(least * program);
+                let stays = without_file_at_most.map_or(stays, |it| it.min(program)).max(least * program);
                 let rest = match waits {
                     Some(times) => arm + times * (program - stays - recorded).max(0.0),
                     None => {
@@ -137,8 +141,14 @@ impl Gains {
         };
         let ratios = |end: End| -> Vec<f64> { program.beside(recorded).filter_map(ratio(end)).collect() };
         let gain = |end: End| stats::median_of_positive(ratios(end));
-        let middle = End { longer_ns: 0.0, waits: own.waits, least: 0.0, is_high: false };
-        let low = End { longer_ns: own.longer_ns, waits: own.waits.map(|it| it.max(1.0)), least: OWN_WORK, ..middle };
+        let middle = End { without_file_at_most: None, longer_ns: 0.0, waits: own.waits, least: 0.0, is_high: false };
+        let low = End {
+            without_file_at_most: own.without_file_at_most,
+            longer_ns: own.longer_ns,
+            waits: own.waits.map(|it| it.max(1.0)),
+            least: OWN_WORK,
+            ..middle
+        };
         let high = End { waits: own.waits.map(|it| it.min(1.0)), is_high: true, ..middle };
         let rounds = ratios(middle).len() as u32;
         let program =
@@ -180,6 +190,13 @@ mod tests {
         assert!((gains(None) - 80.0 / 32.0).abs() < 1e-9);
         assert!((gains(Some(5.0)) - 80.0 / (5.0 + 75.0 / 3.0)).abs() < 1e-9);
         assert!((gains(Some(90.0)) - 80.0 / 32.0).abs() < 1e-9, "it is no part of it");
+        let own = OwnWork { without_file: Some(5.0), without_file_at_most: Some(35.0), ..OwnWork::default() };
+        let ends = Gains::of([&series(80.0), &series(72.0), &series(24.0)], own).unwrap().program;
+        let [low, high] = [35.0, 5.0].map(|stays| 80.0 / (stays + (80.0 - stays) / 3.0));
+        assert!((ends.ci_low - low).abs() < 1e-9 && (ends.ci_high - high).abs() < 1e-9, "{ends:?}");
+        let own = OwnWork { without_file_at_most: Some(81.0), ..own };
+        let all = Gains::of([&series(80.0), &series(72.0), &series(24.0)], own).unwrap().program;
+        assert!((all.ci_low - 1.0).abs() < 1e-9, "all of its time may be its own: {all:?}");
     }
 
     #[test]
@@ -216,7 +233,7 @@ mod tests {
     fn what_own_work_may_take_longer_lowers_the_end_of_the_gain_alone() {
         let series = |ns: f64| series(&[ns; 6]);
         let gain = |longer_ns| {
-            let own = OwnWork { without_file: Some(14.0), longer_ns, waits: None };
+            let own = OwnWork { without_file: Some(14.0), longer_ns, ..OwnWork::default() };
             Gains::of([&series(92.0), &series(78.0), &series(29.0)], own).unwrap().program
         };
         let (bare, bounded) = (gain(0.0), gain(28.0));
@@ -230,7 +247,7 @@ mod tests {
         // Of 60 ms, 10 without the file, 30 of the replay, and 20 after waits.
         let series = |ns: f64| series(&[ns; 6]);
         let gain = |arm: f64, waits| {
-            let own = OwnWork { without_file: Some(10.0), longer_ns: 0.0, waits: Some(waits) };
+            let own = OwnWork { without_file: Some(10.0), waits: Some(waits), ..OwnWork::default() };
             Gains::of([&series(60.0), &series(30.0), &series(arm)], own).unwrap().program
         };
         let (fewer, more) = (gain(40.0, 0.25), gain(20.0, 2.0));

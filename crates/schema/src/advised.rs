@@ -39,7 +39,8 @@ pub struct Advised {
     /// What calls delivered and mappings cover of all files together, this one too. Absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_bytes: Option<u64>,
-    /// Pages were touched by other threads than the one that mapped the file.
+    /// Pages were touched by other threads than the one that mapped their file, or may have been: of what counts as touched whole it
+    /// is not known.
     #[serde(default, skip_serializing_if = "is_false")]
     pub touched_elsewhere: bool,
     /// The command itself was not run again.

@@ -138,6 +138,11 @@ impl Checked {
         self.by == CheckedBy::Time
     }
 
+    /// The replay has more than the whole program of what both were checked by: it does what the program does not.
+    pub(super) fn has_more(&self) -> bool {
+        self.takes_longer() || (self.by.is_one_sided() && self.both.is_ok() && !self.passed())
+    }
+
     /// The replay over the program, less 1: of both that are shown where these are too far apart, else in the middle of the rounds.
     pub(super) fn off(&self) -> Option<f64> {
         let [program, replay] = self.both.as_ref().ok()?;

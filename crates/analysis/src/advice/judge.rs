@@ -241,6 +241,9 @@ fn by_replays_or_switches(
         (AdviceVerdict::Unknown, _) => {
             [AdviceReason::SwitchMeasured].into_iter().chain(advice.because.clone()).collect()
         }
+        (AdviceVerdict::NoDifference, _) if gains(&switched).is_some_and(|it| is_within_share(&it, &advice)) => {
+            [AdviceReason::SwitchAsGood].into_iter().chain(advice.because.clone()).collect()
+        }
         (AdviceVerdict::NoDifference, _) | (_, None) => vec![AdviceReason::SwitchAlone],
         (AdviceVerdict::Switch, Some(predicted)) => {
             let Some(real) = gains(&switched) else { return advice };
@@ -277,6 +280,15 @@ fn by_replays_or_switches(
     }
 }
 
+/// The file is a small share, and what a switch gains may be all of that.
+fn is_within_share(gain: &Estimate, advice: &Advice) -> bool {
+    let most = |it: &AdviceReason| match it {
+        AdviceReason::SmallShare { share } => Some(1.0 / (1.0 - share)),
+        _ => None,
+    };
+    advice.because.iter().filter_map(most).any(|most| gain.ci_low <= most)
+}
+
 /// What a verdict advises, as one of several.
 fn as_option(of: &Advice) -> Option<AdviceOption> {
     Some(AdviceOption {
@@ -295,10 +307,10 @@ fn as_option(of: &Advice) -> Option<AdviceOption> {
 
 fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, commands: &[CommandFinding]) -> Advice {
     let known = is_known(found, is_two_sided);
-    // What the replay of a part of its accesses takes bounds nothing, and what takes longer than the program is no share of it.
+    // What the replay of a part of its accesses takes bounds nothing, and what has more than the program is no share of it.
     let other = found.exceeds_user_time(commands).or_else(|| handed_on(found));
     let other = other.or_else(|| mapped_again(found)).or_else(|| writes_to_copies(found));
-    let is_no_part = other.is_some() || checked.is_some_and(Checked::takes_longer);
+    let is_no_part = other.is_some() || checked.is_some_and(Checked::has_more);
     let share = found.share().filter(|_| known.is_ok() && !is_no_part);
     // There is no more than that to gain.
     let most_share = found.most_share(found.least(), checked, commands).filter(|_| known.is_ok() && !is_no_part);
@@ -838,11 +850,13 @@ fn candidates<'a>(found: &Found<'_, 'a>, ruled: &Ruled, checked: Option<&Checked
         let without_file = found.in_memory.as_ref().map(|it| it.without_file_ns());
         let more_waits = more_waits(found.view(), cell);
         let after_waits_ns = SLOWER_AFTER_WAITS * without_file.unwrap_or(0.0) * more_waits;
+        let without_file_at_most = found.in_memory.as_ref().and_then(|it| it.without_file_at_most_ns());
         let longer_ns = after_waits_ns.max(first_look_ns(found, arm));
         let waits = works_longer.then(|| times_waiting(found.view(), cell));
+        let own = OwnWork { without_file, without_file_at_most, longer_ns, waits };
         let gains = |view: &View| {
             let times = [&program.times, &view.times, &Series::of(view.arm(arm))];
-            Some((view.consume, Gains::of(times, OwnWork { without_file, longer_ns, waits })?))
+            Some((view.consume, Gains::of(times, own)?))
         };
         let all: Vec<(Consume, Gains)> = found.views.iter().filter_map(gains).collect();
         let least = all.iter().min_by(|a, b| a.1.program.median.total_cmp(&b.1.program.median)).copied()?;

@@ -39,8 +39,7 @@ pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<A
     let cached: Vec<(Found, Option<Checked>)> = cached.map(|it| it.checked(None)).collect();
     // A cold start is a sequential one, and what it takes longer than cached is due to the device, and not to folios.
     let usual = cached.iter().find(|it| it.0.start.fill == Some(Fill::Sequential));
-    let in_memory =
-        usual.and_then(|(it, checked)| InMemory::of(it, it.most_share(it.least(), checked.as_ref(), commands)));
+    let in_memory = usual.and_then(|(it, checked)| InMemory::of(it, checked.as_ref(), commands));
     let waits = State::ALL.iter().copied().filter(|it| it.waits_for_device());
     let waiting = waits.filter_map(|state| found(Start { state, fill: None })).map(|it| Found { in_memory, ..it });
     let waiting: Vec<(Found, Option<Checked>)> = waiting.map(|it| it.checked(usual.map(|it| &it.0))).collect();
@@ -100,17 +99,21 @@ struct InMemory {
     most_ns: f64,
     /// What it takes to look at all bytes of the pages that are reached.
     look_ns: f64,
+    /// The replay does what the program does not, so that less than it takes may be of the file.
+    has_more: bool,
 }
 
 impl InMemory {
-    fn of(cached: &Found, most_share: Option<f64>) -> Option<InMemory> {
+    fn of(cached: &Found, checked: Option<&Checked>, commands: &[CommandFinding]) -> Option<InMemory> {
         if cached.more_from_device().is_some() {
             return None;
         }
+        let most_share = cached.most_share(cached.least(), checked, commands);
+        let has_more = checked.is_some_and(Checked::has_more);
         let (replay, least) = (cached.view().times.middle()?, cached.least().times.middle()?);
         let program = cached.program_ns()?;
         let most_ns = (most_share? * program.ci_high).max(least.ci_high);
-        Some(InMemory { program, replay_ns: replay.median, least, most_ns, look_ns: cached.look_ns() })
+        Some(InMemory { program, replay_ns: replay.median, least, most_ns, look_ns: cached.look_ns(), has_more })
     }
 
     /// What the program takes besides reaching its file.
@@ -119,8 +122,13 @@ impl InMemory {
         Estimate {
             median: whole.median - least.median,
             ci_low: whole.ci_low - self.most_ns,
-            ci_high: whole.ci_high - least.ci_low,
+            ci_high: if self.has_more { whole.ci_high } else { whole.ci_high - least.ci_low },
         }
+    }
+
+    /// The most that the program may take without its file, where the replay does not bound that.
+    fn without_file_at_most_ns(&self) -> Option<f64> {
+        self.has_more.then_some(self.program.median)
     }
 
     /// What the program takes without its file: there, too, it takes time to get at the bytes.

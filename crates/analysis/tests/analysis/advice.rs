@@ -992,6 +992,29 @@ fn a_program_that_hardly_reaches_for_its_file_has_nothing_to_gain() {
 }
 
 #[test]
+fn a_switch_that_gains_no_more_than_the_small_share_of_the_file_is_not_said_to_change_more() {
+    let mut plan = calls_by_points(29.0);
+    (plan.program, plan.system) = ([100.0, 20.0], [4.0, 0.7]);
+    plan.switch = Some(([99.0, 19.4], maps()));
+    let mut record = plan.lab().record;
+    record.environment.tick_ns = Reading::Value(1000);
+    for sample in record.samples.iter_mut().filter(|it| record.cells[it.cell].arm.is_command()) {
+        let Outcome::Ok { phases, .. } = &sample.outcome else { unreachable!() };
+        let user_ns = phases.total_ns() as f64 * 0.99;
+        for (name, value) in [("user_ns", user_ns), ("system_ns", user_ns / 99.0), ("threads_at_once", 1.0)] {
+            sample.readings.insert(name.into(), Reading::Value(value));
+        }
+    }
+    let cached = analysis::analyze(&record).advice.into_iter().find(|it| it.state == State::Cached).unwrap();
+    assert_eq!(cached.verdict, AdviceVerdict::Switch, "{cached:?}");
+    assert!(
+        matches!(cached.because[..], [AdviceReason::SwitchAsGood, AdviceReason::SmallShare { .. }]),
+        "{:?}",
+        cached.because
+    );
+}
+
+#[test]
 fn a_program_whose_calls_cost_more_than_its_device_is_to_map_the_file_cold_too() {
     let plan = Plan {
         recorded: "pread",
@@ -1377,8 +1400,10 @@ fn a_check_by_counts_of_few_passes_that_fails_asks_for_more_of_them() {
         let plan = Plan { system: [40.0, 60.0], rounds, ..cached_points() };
         let findings = plan.findings();
         assert!(!findings.advice_self_check[1].passed, "{:?}", findings.advice_self_check[1]);
+        assert_eq!(findings.advice[1].share, None, "the replay has more than the program");
         findings.advice[1].settles
     };
+    assert!(Plan { system: [60.0, 57.0], ..cached_points() }.advice()[1].share.is_some());
     assert_eq!(settles(3), Some(Settles::LargerBudget { seconds: Some(120) }));
     assert_eq!(settles(1), Some(Settles::LargerBudget { seconds: Some(360) }));
     assert_eq!(settles(10), Some(Settles::Switch));

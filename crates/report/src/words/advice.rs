@@ -58,8 +58,8 @@ pub fn advice_reason(of: &AdviceReason) -> String {
             size(*file_bytes as f64)
         ),
         AdviceReason::MappedByAnother { arm } => format!(
-            "the file is touched by another thread than the one that maps it, and the program has several processes: after fork each \
-             has a page table of its own, and the replay of {} has only one",
+            "what is mapped by one thread is, or may be, touched by another one, and the program has several processes: after fork \
+             each has a page table of its own, and the replay of {} has only one",
             short(arm)
         ),
         AdviceReason::Again { times: again, access_bytes } => {
@@ -376,12 +376,13 @@ pub fn advice_caveat(of: &AdviceCaveat) -> String {
             size(*bytes as f64)
         ),
         AdviceCaveat::Threads { threads, replayed: 0 | 1 } => {
-            format!("the program used {} threads, and the replay has one", thousands(*threads))
+            format!("{} threads reach the file and are alive at once, and the replay has one", thousands(*threads))
         }
         AdviceCaveat::Threads { threads, replayed } => format!(
-            "the program used {}, and the replay has {replayed}, each with accesses that threads of the program made while it was \
-             recorded",
-            count(*threads, "thread", "threads")
+            "{} the file and {} alive at once, and the replay has {replayed}, each with accesses that threads of the program made \
+             while it was recorded",
+            count(*threads, "thread reaches", "threads reach"),
+            if *threads == 1 { "is" } else { "are" }
         ),
         AdviceCaveat::MoreWaits { share, slower } => format!(
             "of 100 accesses, it waits for the device at {:.0} more than now, and own work takes longer after a wait, which a \
@@ -587,12 +588,13 @@ pub(crate) fn pattern(of: &Advised) -> String {
             format!("mapped and read, {}", count(it.accesses, "read or touched page", "reads and touched pages"))
         }
     };
-    let least = if matches!(of.reach, Reach::UnseenMapping { .. }) || of.coverage < 1.0 { "at least " } else { "" };
+    let is_part = matches!(of.reach, Reach::UnseenMapping { .. }) || of.coverage < 1.0 || !of.not_seen.is_empty();
+    let least = if is_part { "at least " } else { "" };
     format!("{}, {reach}; {least}{} reached", size(it.file_bytes as f64), size(it.touched_bytes()))
 }
 
 pub(crate) fn other(of: &OtherReached, all_bytes: Option<u64>) -> String {
-    let share = |all: u64| format!(" ({} of the bytes)", percent(of.bytes as f64 / all.max(1) as f64));
+    let share = |all: u64| format!(" ({} of all that is read or mapped)", percent(of.bytes as f64 / all.max(1) as f64));
     let of_bytes = match of.mapped_bytes {
         mapped if mapped > of.bytes / 2 => {
             format!(" ({} mapped, of which it was not recorded how much is touched)", size(mapped as f64))

@@ -200,10 +200,13 @@ fn what_was_found_of_a_file_is_part_of_the_start() {
 fn the_share_of_another_file_is_of_all_that_was_read_or_mapped() {
     let mut run = advised();
     let screen = squeezed(&first(&run, 100));
-    assert!(screen.contains("/data/t.db-wal (0.3 % of the bytes)"), "a file of 82 MiB is mapped beside it: {screen}");
+    assert!(
+        screen.contains("/data/t.db-wal (0.3 % of all that is read or mapped)"),
+        "a file of 82 MiB is mapped beside it: {screen}"
+    );
     run.record.advised.as_mut().unwrap().all_bytes = None;
     let screen = squeezed(&first(&run, 100));
-    assert!(screen.contains("/data/t.db-wal") && !screen.contains("of the bytes"), "{screen}");
+    assert!(screen.contains("/data/t.db-wal") && !screen.contains("of all that is"), "{screen}");
 }
 
 #[test]
@@ -221,11 +224,11 @@ fn a_mapping_of_another_file_is_no_share_of_the_bytes_where_it_is_not_known_how_
     let of = run.record.advised.as_mut().unwrap();
     (of.others[0].bytes, of.others[0].mapped_bytes) = (20 << 20, 20 << 20);
     let screen = squeezed(&first(&run, 100));
-    assert!(screen.contains("20 MiB mapped") && !screen.contains("of the bytes"), "{screen}");
+    assert!(screen.contains("20 MiB mapped") && !screen.contains("of all that is"), "{screen}");
     // What it reads is most of it.
     run.record.advised.as_mut().unwrap().others[0].mapped_bytes = 4096;
     let screen = squeezed(&first(&run, 100));
-    assert!(screen.contains("of the bytes"), "{screen}");
+    assert!(screen.contains("of all that is"), "{screen}");
 }
 
 #[test]
@@ -299,6 +302,12 @@ fn what_a_trace_has_of_the_file_is_called_what_it_is() {
     // Some of the accesses are touches of pages, which no call read.
     let both = with(Reach::Both, 1.0);
     assert!(both.contains("543 reads and touched pages; 2.12 MiB reached") && both.contains("all accesses"), "{both}");
+    let mut without = self::advised();
+    let asked = without.record.advised.as_mut().unwrap();
+    (asked.reach, asked.not_seen.incomplete) =
+        (Reach::Both, vec!["touched pages of t.db: they were not recorded".into()]);
+    let without = squeezed(&first(&without, 100));
+    assert!(without.contains("at least 2.12 MiB reached") && without.contains("not all accesses"), "{without}");
     let unseen = with(Reach::UnseenMapping { why: "not cold".into() }, 1.0);
     assert!(unseen.contains("at least 2.12 MiB reached") && unseen.contains("not all accesses"), "{unseen}");
     let part = with(Reach::Calls, 0.015);

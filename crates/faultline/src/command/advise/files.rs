@@ -287,6 +287,7 @@ pub(super) struct Together {
     pub(super) reach: Reach,
     pub(super) group: Group,
     pub(super) pattern: Pattern,
+    pub(super) touched_elsewhere: bool,
 }
 
 /// Files that are reached alike, from a trace of all files, and one of the pages of those whose pages can be recorded.
@@ -307,9 +308,15 @@ pub(super) fn together(
         if let Some(at) = at {
             (table[*at].exact, table[*at].inexact) = (of.exact, of.inexact.clone());
             table[*at].unseen_touches = of.unseen_touches;
+            // Threads have the numbers of the recording that their touches are of.
+            table[*at].mapped_by = of.mapped_by;
         }
     }
     let recorded = seen.accesses()?;
+    let mapped_by = |it: &Access| seen.header.files.get(it.file as usize)?.mapped_by;
+    let is_elsewhere = |it: &Access| it.via == Via::Mapping && mapped_by(it).is_some_and(|by| by != it.thread);
+    let is_own = |it: &Access| to.get(it.file as usize).is_some_and(Option::is_some);
+    let touched_elsewhere = recorded.iter().any(|it| is_own(it) && is_elsewhere(it));
     let own = recorded.iter().filter_map(|it| Some(Access { file: (*to.get(it.file as usize)?)? as u32, ..*it }));
     let mut is_touched = vec![false; table.len()];
     let own = own.filter(|it| match maps {
@@ -358,10 +365,12 @@ pub(super) fn together(
     let trace = of_their_own((trace, coverage), table, (&accesses, of_others), touched_whole)?;
     let pattern = pattern(&analysis::summary(&trace.header, &trace.digest, &accesses), &accesses, sizes.iter().sum());
     let files = files.into_iter().map(|it| it.1).collect();
-    Ok(Together { folder: folder.to_path_buf(), trace, files, counts, reach, group, pattern })
+    // Which thread touches what counts as touched whole was not recorded.
+    let touched_elsewhere = touched_elsewhere || touched_whole > 0;
+    Ok(Together { folder: folder.to_path_buf(), trace, files, counts, reach, group, pattern, touched_elsewhere })
 }
 
-fn why_unseen(of: &TracedFile) -> String {
+pub(super) fn why_unseen(of: &TracedFile) -> String {
     let why = of.inexact.as_ref().map_or_else(|| "they were not recorded".into(), ToString::to_string);
     format!("{}: {why}", of.path)
 }
@@ -710,6 +719,7 @@ mod tests {
         let all = analysis::summary(&trace.header, &trace.digest, &trace.accesses().unwrap());
         let together = together(&trace, &all, (folder.path(), &[0, 1]), None).unwrap();
         assert_eq!((together.pattern.accesses, together.trace.header.left_out.other_files), (2, 5));
+        assert!(together.touched_elsewhere, "by which thread is not known");
     }
 
     #[test]
@@ -727,6 +737,26 @@ mod tests {
         let together = together(&trace, &all, (folder.path(), &[0, 1]), None).unwrap();
         let kept = [call(0, 100), touch(0, 3), call(1, 16), call(1, 24), touch(1, 0)];
         assert_eq!(together.trace.accesses().unwrap(), kept);
+    }
+
+    #[test]
+    fn whether_files_are_touched_by_other_threads_than_map_them_is_of_the_recording_of_the_touches() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ["a", "b"].map(|it| folder.path().join(it).display().to_string());
+        files.iter().for_each(|it| fs::File::create(it).unwrap().set_len(2 << 20).unwrap());
+        let header = |mapped_by: u32, exact: Exact| {
+            let of = |it: &String| TracedFile { exact, mapped_by: Some(mapped_by), ..file(it, 0, 2 << 20).file };
+            Header::new("test", files.iter().map(of).collect(), LeftOut::default())
+        };
+        let calls = TraceFile::made(&header(5, Exact::None), &[]).unwrap();
+        let all = analysis::summary(&calls.header, &calls.digest, &[]);
+        let of = |thread: u32| {
+            let touches = [0, 1].map(|it| Access { via: Via::Mapping, thread, ..Access::call(it, 0, 4096) });
+            let exact = TraceFile::made(&header(0, Exact::Order), &touches).unwrap();
+            let together = together(&calls, &all, (folder.path(), &[0, 1]), Some(&exact)).unwrap();
+            (together.touched_elsewhere, together.trace.header.files[0].mapped_by)
+        };
+        assert_eq!([of(0), of(5)], [(false, Some(0)), (true, Some(0))]);
     }
 
     #[test]

@@ -437,7 +437,7 @@ impl Known {
     }
 
     fn together(of: Together) -> Result<Known> {
-        let Together { trace, files, folder, counts, reach, group, pattern } = of;
+        let Together { trace, files, folder, counts, reach, group, pattern, touched_elsewhere } = of;
         let traced = match (trace.of_all(), &reach) {
             (Ok(traced), _) => traced.clone(),
             (Err(_), Reach::UnseenMapping { why }) => {
@@ -447,7 +447,8 @@ impl Known {
         };
         let recorded = recorded(Some(&counts), &pattern, None, &reach).parse::<Arm>().map_err(|why| anyhow!(why))?;
         let coverage = trace.header.coverage;
-        let advised = Advised { group: Some(group), ..advised((&trace, coverage), &folder, &recorded, pattern, reach) };
+        let advised = advised((&trace, coverage), &folder, &recorded, pattern, reach);
+        let advised = Advised { group: Some(group), touched_elsewhere, ..advised };
         // Mostly one thread reads a file, with a position of its own.
         let descriptor = Descriptor::PerThread;
         let reads = identities(trace.header.files.iter());
@@ -525,7 +526,11 @@ impl Known {
             }
             Ok(())
         })?;
-        let advised = Advised { touched_elsewhere, ..advised };
+        let mut advised = Advised { touched_elsewhere, ..advised };
+        // Where it is reached by calls too, these alone make no replay of it.
+        if let (Reach::Both, Some(_)) = (&advised.reach, of.file.unseen(of.touched)) {
+            advised.not_seen.incomplete.push(format!("touched pages of {}", files::why_unseen(&of.file)));
+        }
         // Of fewer than there are threads, some have one together.
         let times = if recorded.maps() { advised.pattern.mappings } else { opened };
         let is_once = times == 1 || (1..of.threads).contains(&times);
