@@ -64,6 +64,13 @@ fn gaps(trace: &TraceFile, is_meant: impl Fn(usize, &TracedFile) -> bool) -> Vec
     report::trace_gaps(coverage, &trace.header.not_seen, meant)
 }
 
+/// Of a trace of files that were found, and of those in their folders, canonical: a file that was only mapped is none of those that
+/// are found.
+fn gaps_of_found(trace: &TraceFile, found: &BTreeMap<String, PathBuf>, folders: &[PathBuf]) -> Vec<String> {
+    let lies_in = |path: &str| folders.iter().any(|it| Path::new(path).starts_with(it));
+    gaps(trace, |_, it| found.contains_key(&it.path) || lies_in(&it.path))
+}
+
 fn gaps_of(trace: &TraceFile, traced: &Traced) -> Vec<String> {
     gaps(trace, |place, _| traced.is_of_several() || place == traced.file as usize)
 }
@@ -142,10 +149,8 @@ pub fn open(experiment: &mut Experiment, target: &Path, size: Option<u64>) -> Re
         let is_known = || found.len() == 1 && found.iter().all(|(name, place)| Path::new(name) == place);
         if !found.is_empty() && (is_folder || !is_known()) {
             let all = trace.of_all()?.clone();
-            // A file that was only mapped is none of those that are found.
             let folder = std::fs::canonicalize(target).ok().filter(|_| is_folder);
-            let lies_in = |path: &str| folder.as_ref().is_some_and(|it| Path::new(path).starts_with(it));
-            let gaps = gaps(&trace, |_, it| found.contains_key(&it.path) || lies_in(&it.path));
+            let gaps = gaps_of_found(&trace, &found, folder.as_slice());
             let trace = trace.of_found(&found).map_err(usage)?.unwrap_or(trace);
             if is_folder {
                 note_left_out(&all, trace.of_all()?, target);
@@ -189,6 +194,9 @@ pub fn open(experiment: &mut Experiment, target: &Path, size: Option<u64>) -> Re
     Ok(replays)
 }
 
+/// Files that the user named and a trace has, and the folders that were named.
+pub type Found = (BTreeMap<String, PathBuf>, Vec<PathBuf>);
+
 /// The traces of a saved run, from files that were named: each as it is, or what it has of the files that `found` finds. What
 /// the record says of them is not used.
 ///
@@ -198,23 +206,25 @@ pub fn reopen(
     experiment: &mut Experiment,
     run: &str,
     files: &[PathBuf],
-    found: &dyn Fn(&TraceFile) -> BTreeMap<String, PathBuf>,
+    found: &dyn Fn(&TraceFile) -> Found,
 ) -> Result<Replays> {
     let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
     // Parts before wholes; and why a part cannot be had.
     let (mut parts, mut wholes, mut why) = (Vec::new(), Vec::new(), None);
     for (place, file) in files.iter().enumerate() {
         let trace = TraceFile::open(file).map_err(usage)?;
-        let found = found(&trace);
+        let (found, folders) = found(&trace);
+        let folders: Vec<PathBuf> = folders.iter().filter_map(|it| std::fs::canonicalize(it).ok()).collect();
+        let gaps = (!found.is_empty()).then(|| gaps_of_found(&trace, &found, &folders));
         match if found.is_empty() { Ok(None) } else { trace.of_found(&found) } {
-            Ok(None) => wholes.push((place, trace, unique(found))),
+            Ok(None) => wholes.push((place, trace, unique(found), gaps)),
             Ok(Some(part)) => {
-                parts.push((place, part, unique(found)));
-                wholes.push((place, trace, Vec::new()));
+                parts.push((place, part, unique(found), gaps));
+                wholes.push((place, trace, Vec::new(), None));
             }
             Err(error) => {
                 why = why.or(Some(error));
-                wholes.push((place, trace, Vec::new()));
+                wholes.push((place, trace, Vec::new(), None));
             }
         }
     }
@@ -234,10 +244,10 @@ pub fn reopen(
             TraceAsked::Read(of) => trace.again(of).cloned(),
             TraceAsked::Named { .. } => None,
         };
-        let known = { parts.iter() }.find_map(|(place, trace, files)| Some((place, trace, again(trace)?, files)));
-        if let Some((place, trace, traced, files)) = known {
+        let known = { parts.iter() }.find_map(|of| Some((of, again(&of.1)?)));
+        if let Some(((place, trace, files, gaps), traced)) = known {
             used.insert(*place);
-            lacking.extend(gaps_of(trace, &traced));
+            lacking.extend(gaps.clone().unwrap_or_else(|| gaps_of(trace, &traced)));
             replays.files.extend_from_slice(files);
             compare.trace = Some(TraceAsked::Read(traced));
             continue;
@@ -268,7 +278,7 @@ pub fn reopen(
         return Err(UsageError(why).into());
     }
     warn(lacking);
-    replays.traces = parts.into_iter().map(|(_, trace, _)| trace).collect();
+    replays.traces = parts.into_iter().map(|it| it.1).collect();
     replays.files.sort();
     replays.files.dedup();
     Ok(replays)

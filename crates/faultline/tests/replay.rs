@@ -1,6 +1,6 @@
 //! `faultline trace`, and what it makes as the workload of a run.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use schema::{
     Record, Skip, Workload,
@@ -204,6 +204,28 @@ fn a_replay_of_a_file_whose_pages_are_not_all_known_is_warned_of_once() {
     assert_eq!(warnings(1, Exact::None, None), [1; 3]);
     assert_eq!(warnings(1, Exact::Order, None), [0; 3]);
     assert_eq!(warnings(0, Exact::None, None), [0; 3]);
+}
+
+#[test]
+fn a_rerun_warns_of_what_the_run_of_a_folder_warned_of() {
+    let sandbox = Sandbox::new();
+    let elsewhere = sandbox.file("c", BYTES);
+    let folder = Path::new(&elsewhere).with_file_name("d");
+    fs::create_dir(&folder).unwrap();
+    let folder = folder.to_str().unwrap().to_string();
+    let (a, b, mapped) = (sandbox.file("d/a", BYTES), sandbox.file("d/b", BYTES), sandbox.file("d/m", BYTES));
+    let file = |path: &String, mappings| TracedFile { path: path.clone(), mappings, ..TracedFile::default() };
+    let files = vec![file(&a, 0), file(&b, 0), file(&elsewhere, 0), file(&mapped, 1)];
+    let mut writer = Writer::new(Vec::new(), &Header::new("test", files, LeftOut::default())).unwrap();
+    (0..3).for_each(|file| writer.push(Access::call(file, 0, 4096)).unwrap());
+    let trace = sandbox.write("t.trace", writer.finish().unwrap());
+    let options = ["--state=cached", "--method=pread,mmap", "--rounds=2", "--budget=20s"];
+    let run = sandbox.run(&[&["run", &folder, "--trace", &trace], &options[..]].concat());
+    let again = sandbox.run(&["rerun", "last", "--rounds=2", "--trace", &trace, "--target", &folder]);
+    for shown in [run, again] {
+        let lines: Vec<&str> = shown.stderr.lines().filter(|it| it.contains("incomplete")).collect();
+        assert!(matches!(lines[..], [line] if line.contains("d/m")), "{}", shown.stderr);
+    }
 }
 
 #[test]

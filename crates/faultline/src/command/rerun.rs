@@ -1,7 +1,7 @@
 //! `faultline rerun`: a saved run once more, here, and the two beside each other.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -38,13 +38,14 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     let is_elsewhere = args.target.is_none() && (origin != Origin::Own || before.target.made_here);
     let found = |trace: &TraceFile| {
         if args.size.is_some() || is_elsewhere {
-            return BTreeMap::new();
+            return replay::Found::default();
         }
         let (files, folders) = named(&before, args).unwrap_or_default();
-        folders.iter().map(|it| trace.files_in(it)).fold(trace.files_at(&files), |mut all, more| {
+        let found = folders.iter().map(|it| trace.files_in(it)).fold(trace.files_at(&files), |mut all, more| {
             all.extend(more);
             all
-        })
+        });
+        (found, folders)
     };
     let Replays { traces, files: replayed } = replay::reopen(&mut experiment, &before.id, &args.trace, &found)?;
     let traced = |compare: &Compare| match &compare.trace {

@@ -221,8 +221,10 @@ impl TraceFile {
                 let place = *known.entry(path).or_insert(table.len());
                 match table.get_mut(place) {
                     None => table.push(TracedFile { path: path.into(), ..file.clone() }),
-                    Some(TracedFile { missing, .. }) => {
+                    Some(TracedFile { missing, mappings, inexact, .. }) => {
                         *missing = missing.saturating_add(file.missing);
+                        *mappings = mappings.saturating_add(file.mappings);
+                        *inexact = inexact.take().or_else(|| file.inexact.clone());
                         is_same = false;
                     }
                 }
