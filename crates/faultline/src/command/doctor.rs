@@ -35,8 +35,11 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     let target = subject.as_ref().map(|it| &it.target).map_err(String::clone);
     let unnamed = (!args.target.is_dir()).then(|| dry_run::unnamed_beside(&args.target, TEST_FILE_BYTES));
     let tried_on = unnamed.as_ref().map_or(target.clone(), |it| it.as_ref().map_err(String::clone));
-    let place = lab::doctor::Place { path: &args.target, target, tried_on };
+    let line = Line::new(false);
+    let note = |what: &str, share: f64| draw(&line, what, share);
+    let place = lab::doctor::Place { path: &args.target, target, tried_on, note: &note };
     let mut checks = lab::doctor::examine(place, &interrupted);
+    line.done();
     if interrupted.load(Ordering::Relaxed) {
         return Err(Stopped("interrupted; what was not looked at is not shown").into());
     }
@@ -57,6 +60,12 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     let entries: Vec<(String, String)> = checks.iter().map(entry).collect();
     output::show(&report::listing(&entries, output::terminal_width()))?;
     Ok(Exit::Answered)
+}
+
+/// Each is a long piece of work, and is drawn at once.
+fn draw(line: &Line, what: &str, share: f64) {
+    line.done();
+    line.show(&format!("looking at {what}"), share);
 }
 
 /// Which claims can be decided. What only a pass can show (an arm that is too slow, noise) is not known before a run.
@@ -89,8 +98,13 @@ fn for_studies(args: &DoctorArgs) -> Result<Exit> {
         let scenarios = lab::scenario::observe(study, &scene);
         Ok(analysis::outlook(&lab::execute::planned(study, &subject.target, plan, scenarios)))
     };
-    let outlooks: Vec<(&Experiment, Result<Vec<ClaimOutlook>, String>)> =
-        studies.iter().map(|study| (study, of(study))).collect();
+    let line = Line::new(false);
+    let of_each = studies.iter().enumerate().map(|(at, study)| {
+        draw(&line, &study.name, at as f64 / studies.len() as f64);
+        (study, of(study))
+    });
+    let outlooks: Vec<(&Experiment, Result<Vec<ClaimOutlook>, String>)> = of_each.collect();
+    line.done();
     if interrupted.load(Ordering::Relaxed) {
         return Err(Stopped("interrupted; nothing is shown").into());
     }

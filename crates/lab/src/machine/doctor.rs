@@ -38,16 +38,19 @@ pub struct Place<'a> {
     pub target: Result<&'a Target, String>,
     /// What methods read a page of, which is not the user's own file, or why there is nothing.
     pub tried_on: Result<&'a Target, String>,
+    /// Called with what is looked at next, and with the share of all of it that is done: a runtime may compile its worker first.
+    pub note: &'a dyn Fn(&str, f64),
 }
 
 /// Looks at everything that decides what can be measured in a place. What needs a file that is not there says why it is not.
 pub fn examine(place: Place, interrupted: &AtomicBool) -> Vec<Check> {
-    let Place { path, target, tried_on } = place;
+    let Place { path, target, tried_on, note } = place;
     let supports = |arm: &str| tried_on.clone().and_then(|file| supports(file, arm, interrupted));
     let mut checks = Vec::new();
     let mut check = |what: &str, found: Result<String, String>| checks.push(Check { what: what.into(), found });
 
-    for runtime in runtime::RUNTIMES {
+    for (at, runtime) in runtime::RUNTIMES.iter().enumerate() {
+        note(&format!("the runtime {}", runtime.spec().name), at as f64 / (runtime::RUNTIMES.len() + 1) as f64);
         let (spec, here) = (runtime.spec(), runtime.described());
         let is_here = here.is_ok();
         check(&format!("runtime {}", spec.name), here);
@@ -66,6 +69,7 @@ pub fn examine(place: Place, interrupted: &AtomicBool) -> Vec<Check> {
             check(&format!("method {arm}"), supports(arm));
         }
     }
+    note("states and probes", runtime::RUNTIMES.len() as f64 / (runtime::RUNTIMES.len() + 1) as f64);
     let cgroups = Cgroups::new(None);
     for &it in State::ALL {
         check(&format!("state {it}"), target.clone().and_then(|target| state(it, target, &cgroups)));
@@ -188,7 +192,7 @@ mod tests {
         std::io::Write::write_all(&mut file, &[1; 8192]).unwrap();
         let target = Target::open(file.path(), true).unwrap();
         let cgroups = Cgroups::new(None);
-        let place = Place { path: file.path(), target: Ok(&target), tried_on: Ok(&target) };
+        let place = Place { path: file.path(), target: Ok(&target), tried_on: Ok(&target), note: &|_, _| () };
         let checks = examine(place, &AtomicBool::new(true));
         for &it in State::ALL {
             let condition = Condition { state: it, ..Condition::plain(target.bytes) };
@@ -242,7 +246,7 @@ mod tests {
     fn what_needs_no_file_is_looked_at_where_none_can_be_made() {
         let reason = "no test file can be made here";
         let nothing = || Err(reason.to_string());
-        let place = Place { path: Path::new("/"), target: nothing(), tried_on: nothing() };
+        let place = Place { path: Path::new("/"), target: nothing(), tried_on: nothing(), note: &|_, _| () };
         let checks = examine(place, &AtomicBool::new(false));
         let lacks_file = |it: &Check| it.found == Err(reason.to_string());
         let of = |what: &str| checks.iter().find(|it| it.what == what).unwrap();
