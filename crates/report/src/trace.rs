@@ -33,7 +33,8 @@ pub fn trace(summary: &Summary, is_meant: impl Fn(&TracedFile) -> bool) -> Strin
         visible(&summary.digest)
     ));
     let all_are_known = summary.files.iter().all(|it| it.file.unseen(it.touched).is_none());
-    summary.run.iter().for_each(|it| text.push_str(&run(it, all_are_known)));
+    let some_are_touched = summary.files.iter().any(|it| it.touched > 0);
+    summary.run.iter().for_each(|it| text.push_str(&run(it, some_are_touched, all_are_known)));
     let some_are_small = summary.left_out.small_mappings > 0;
     summary.files.iter().for_each(|it| text.push_str(&file(it, some_are_small)));
     let left_out = left_out(&summary.left_out);
@@ -80,16 +81,17 @@ fn unseen_pages(why: Unseen) -> String {
     }
 }
 
-/// `all_are_known`: the pages that were touched, too.
-fn run(run: &RecordedRun, all_are_known: bool) -> String {
+/// `some_are_touched`: its bytes are of touched pages, too; `all_are_known`: of all that were touched.
+fn run(run: &RecordedRun, some_are_touched: bool, all_are_known: bool) -> String {
     let words: Vec<String> = run.command.iter().map(|it| visible(it)).collect();
     let command = if words.is_empty() { "a command that the trace does not name".into() } else { words.join(" ") };
     let mut text = format!(
-        "{command}\n  {} under the recorder, {}, {} copied{}\n",
+        "{command}\n  {} under the recorder, {}, {} copied{}{}\n",
         duration(run.wall_ns as f64),
         counted(run.threads as usize, "thread", "threads"),
         bytes(run.bytes as f64),
-        if all_are_known { " or touched" } else { ", beside pages of mappings that are not known" }
+        if some_are_touched { " or touched" } else { "" },
+        if all_are_known { "" } else { ", beside pages of mappings that are not known" }
     );
     run.notes.iter().for_each(|it| text.push_str(&format!("  note: {}\n", visible(it))));
     text
@@ -319,7 +321,7 @@ mod tests {
             500 accesses of 2 files, recorded by ptrace
             digest 3fa9c1e2
             sqlite3 t.db select\u{1b} 1
-              1.23 s under the recorder, 2 threads, 1.95 MiB copied, beside pages of mappings that are not known
+              1.23 s under the recorder, 2 threads, 1.95 MiB copied or touched, beside pages of mappings that are not known
               note: it ended with status 3
 
             /a

@@ -293,6 +293,12 @@ fn a_reason_is_the_most_frequent_one_or_of_the_comparison_that_is_named() {
     );
     run.findings.comparisons[1].reason = run.findings.comparisons[0].reason.clone();
     assert!(nothing_decided(&run).contains("most often: the speedup lies between 0.0 and"));
+    // What was not measured has its reason as often.
+    for it in &mut run.findings.comparisons[2..4] {
+        (it.pairs, it.reason) = (0, Some("it has no valid pass".to_string().into()));
+    }
+    let described = nothing_decided(&run);
+    assert!(!described.contains("most often") && described.contains("for example"), "{described}");
 }
 
 #[test]
@@ -850,6 +856,13 @@ fn one_reason_for_several_states_is_said_once() {
         "{text}"
     );
     assert_eq!(text.matches("no permission").count(), 1);
+    run.record.cells[1].skipped = Some("state cached needs 8 GiB in the page cache".to_string().into());
+    run.record.cells[2].skipped = Some("state mapped needs 16 GiB in the page cache".to_string().into());
+    let text = squeezed(&terminal(&run, 80));
+    assert!(
+        text.contains("for example: state cached needs 8 GiB in the page cache; the same for state mapped"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -1071,6 +1084,7 @@ fn plan_of(title: &str) -> PlannedRun {
         written_bytes: 1 << 30,
         copied_bytes: 0,
         round_bytes: 0,
+        scratch_bytes: 0,
         free_bytes: Some(5_123_456_789),
         expected_s: Some(61.0),
         rounds: None,
@@ -1135,8 +1149,8 @@ fn a_plan_says_what_passes_that_write_have_written_in_each_round() {
         report::plan(&plan, Style { width: 400, ..Style::default() }).replace('\u{a0}', " ")
     };
     assert!(!says(0, None).contains("up to"));
-    assert!(says(384 << 20, None).contains("up to 384 MiB in each round,"));
-    assert!(says(384 << 20, Some(7)).contains("up to 384 MiB in each of 7 rounds,"));
+    assert!(says(384 << 20, None).contains("up to 384 MiB in each round;"));
+    assert!(says(384 << 20, Some(7)).contains("up to 384 MiB in each of 7 rounds;"));
 }
 
 #[test]
@@ -1158,6 +1172,9 @@ fn a_plan_says_that_copies_are_written_beside_a_file_too() {
         assert!(!text.contains("copies"), "{text}");
     }
     assert!(of(false, 0, 0).contains("nothing"));
+    let scenarios = PlannedRun { made_here: false, written_bytes: 0, scratch_bytes: 16 << 20, ..plan_of("Survey") };
+    let text = report::plan(&scenarios, Style { width: 200, ..Style::default() }).replace('\u{a0}', " ");
+    assert!(!text.contains("nothing") && text.contains("16 MiB to files of scenarios beside /tmp/x"), "{text}");
 }
 
 #[test]

@@ -420,7 +420,8 @@ fn no_arm_wins<'c, 'a, 'r>(run: &Run, baseline: &Cell, compared: &[&'c Compared<
         next: Some(Named::of(next.arm)),
         verdict,
         says,
-        explanation: next.finding.explanation.clone(),
+        // Its counts are of the rounds.
+        explanation: next.finding.explanation.clone().filter(|_| !of_job),
         answer_of: if of_job { AnswerOf::Job } else { next.finding.answer_of },
     }
 }

@@ -198,14 +198,13 @@ fn nothing_decided(record: &Record, findings: &Findings) -> Option<String> {
         let measured: Vec<&Comparison> =
             undecided.iter().filter(|it| it.pairs > 0 && !record.was_stopped()).copied().collect();
         // What cannot be had here is no example of what rounds decide.
-        let (often, reason) =
-            most_often(record, if measured.is_empty() { &undecided } else { &measured }, undecided.len());
+        let (often, reason) = most_often(record, if measured.is_empty() { &undecided } else { &measured }, &undecided);
         let advice: String = more_rounds(record, &measured).iter().map(|it| format!(". {it}")).collect();
         let verb = if undecided.len() == 1 { "is" } else { "are" };
         sentences.push(format!("{which} {verb} undecided{often}: {reason}{advice}"));
     }
     if !incomparable.is_empty() {
-        let (often, reason) = most_often(record, &incomparable, incomparable.len());
+        let (often, reason) = most_often(record, &incomparable, &incomparable);
         sentences.push(format!(
             "in {} comparison{} the arms did not do the same work{often}: {reason}",
             incomparable.len(),
@@ -215,19 +214,21 @@ fn nothing_decided(record: &Record, findings: &Findings) -> Option<String> {
     Some(sentences.join("; ") + ".")
 }
 
-/// The reason that most of them give in the same words, and how often it is of so many in all; where each has numbers of its own,
-/// the comparison whose reason it is.
-fn most_often(record: &Record, undecided: &[&Comparison], of: usize) -> (String, String) {
-    let mut times: BTreeMap<String, usize> = BTreeMap::new();
-    for it in undecided {
-        *times.entry(why_open(it)).or_default() += 1;
-    }
+/// The reason that most of some give in the same words, and whether all do, or more of all than give another one; where neither
+/// is so, the comparison whose reason it is.
+fn most_often(record: &Record, some: &[&Comparison], all: &[&Comparison]) -> (String, String) {
+    let counted = |of: &[&Comparison]| -> BTreeMap<String, usize> {
+        let mut times: BTreeMap<String, usize> = BTreeMap::new();
+        of.iter().for_each(|it| *times.entry(why_open(it)).or_default() += 1);
+        times
+    };
+    let (times, times_of_all) = (counted(some), counted(all));
     let most = times.values().copied().max().unwrap_or(0);
-    let first = undecided.iter().find(|it| times[&why_open(it)] == most);
+    let first = some.iter().find(|it| times[&why_open(it)] == most);
     let Some(first) = first else { return Default::default() };
-    let is_alone = times.values().filter(|it| **it == most).count() == 1;
+    let is_alone = times_of_all.iter().all(|(why, times)| *times < most || *why == why_open(first));
     let often = match most {
-        all if all == of => String::new(),
+        every if every == all.len() => String::new(),
         several if several > 1 && is_alone => ", most often".to_string(),
         _ => {
             let names = Names::of(record);
@@ -419,7 +420,7 @@ impl<'a> ReasonGroups<'a> {
             count: 0,
             arms: Vec::new(),
         });
-        group.several |= group.example != reason && state.is_none();
+        group.several |= stateless(group.example).0 != stateless(reason).0;
         group.states.extend(state.filter(|state| !group.states.contains(state)));
         group.count += 1;
         if !group.arms.contains(&arm) {

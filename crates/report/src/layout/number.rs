@@ -89,15 +89,25 @@ pub(crate) fn duration_glued(ns: f64) -> String {
 pub(crate) fn duration_interval(estimate: &Estimate) -> String {
     let (scale, unit) = duration_unit(estimate.median);
     let digits = decimals(estimate.median / scale);
-    let part = |ns: f64| separated(ns / scale, digits);
-    format!("{}{GLUE}{unit}{GLUE}[{},{GLUE}{}]", part(estimate.median), part(estimate.ci_low), part(estimate.ci_high))
+    let [low, high] = ends(estimate, |ns| separated(ns / scale, digits));
+    format!("{}{GLUE}{unit}{GLUE}[{low},{GLUE}{high}]", separated(estimate.median / scale, digits))
+}
+
+/// The ends of an interval of what has no sign. Student's t of two or three rounds gives ends that are thousands of times
+/// apart: their digits say nothing.
+fn ends(estimate: &Estimate, shown: impl Fn(f64) -> String) -> [String; 2] {
+    const APART: f64 = 1000.0;
+    let Estimate { median, ci_low, ci_high } = *estimate;
+    let low = if ci_low * APART < median { "0".into() } else { shown(ci_low) };
+    let high = if ci_high > median * APART && median > 0.0 { "∞".into() } else { shown(ci_high) };
+    [low, high]
 }
 
 pub(crate) fn speedup_glued(estimate: &Estimate) -> String {
     // 0.55x, not 0.553x: the second decimal is the share of the baseline's time, and that is what people compare.
     let digits = if (0.0995..1.0).contains(&estimate.median) { 2 } else { decimals(estimate.median) };
-    let part = |times: f64| separated(times, digits);
-    format!("{}x{GLUE}[{},{GLUE}{}]", part(estimate.median), part(estimate.ci_low), part(estimate.ci_high))
+    let [low, high] = ends(estimate, |times| separated(times, digits));
+    format!("{}x{GLUE}[{low},{GLUE}{high}]", separated(estimate.median, digits))
 }
 
 /// `0.32x`, `4.7x`.
@@ -290,6 +300,8 @@ mod tests {
         assert_eq!(speedup(&estimate(0.553, 0.5, 0.6)), "0.55x [0.50, 0.60]");
         assert_eq!(speedup(&estimate(0.000_412, 0.000_4, 0.000_43)), "0.00041x [0.00040, 0.00043]");
         assert_eq!(speedup(&estimate(27.84, 26.0, 30.1)), "27.8x [26.0, 30.1]");
+        assert_eq!(speedup(&estimate(1.83, 6e-7, 3_020_082.1)), "1.83x [0, ∞]", "of two rounds");
+        assert_eq!(plain(&duration_interval(&estimate(568.0, 0.0, 5_640.0))), "568 ns [0, 5,640]");
         let faster = [1.25, 0.8, 1.006, 1.0 / 1.006, 1.004, 1.0, 1.0 / 1.004].map(|it| plain(&times_faster(it)));
         let equal = "as fast";
         assert_eq!(faster, ["1.25x faster", "1.25x slower", "1.01x faster", "1.01x slower", equal, equal, equal]);
