@@ -376,7 +376,9 @@ fn named(advice: &[MappingAdvice]) -> String {
 fn advice_of(file: &MappedFile) -> Cell {
     let (Some(advice), Some(unadvised_bytes)) = (&file.advice, file.unadvised_bytes) else { return Cell::absent() };
     let words = named(advice);
-    let partly = if unadvised_bytes > 0 && !advice.is_empty() { "none, " } else { "" };
+    // Only these two are advice on read-ahead: mappings with other advice are among those without.
+    let is_partly = advice.iter().any(|it| matches!(it, MappingAdvice::Random | MappingAdvice::Sequential));
+    let partly = if unadvised_bytes > 0 && is_partly { "none, " } else { "" };
     let kind = match &file.residency {
         Reading::Unavailable { unavailable: Unlooked::Memory } => "; memory",
         _ => "",
@@ -692,8 +694,8 @@ mod tests {
             Process     7 (job)
             First       /data/none is mapped without advice (40 MiB): while it was watched 20 MiB more of it
                         came to be in the page cache and 1 MiB more of it in the page table of the process, so
-                        19 MiB of what came in is not mapped; the process never mapped it. What brought them in
-                        was not traced
+                        19 MiB more of it is in the page cache and not mapped; the process never mapped it. What
+                        brought them in was not traced
             Places      what the process mapped of it meanwhile lies apart, 2 MiB in 1,234 places, as random
                         accesses leave it: try MADV_RANDOM. Their order was not seen, nor which code maps it
             Cost        a miss takes the device 4.10 ms with 8 MiB of read-ahead and 100 µs without, by the unit

@@ -165,6 +165,11 @@ pub enum NotJudgedCause {
         #[serde(rename = "reason_data")]
         reason: Reason,
     },
+    /// The replays of some of these runs had much more of the program's own work between their accesses than those of others.
+    OtherOwnWork {
+        #[serde(rename = "reason_data")]
+        reason: Reason,
+    },
     /// What a block takes depends on how many there are, and the passes of these runs differ much in that.
     OtherSizes {
         #[serde(rename = "reason_data")]

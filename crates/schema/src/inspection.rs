@@ -230,6 +230,16 @@ pub struct MappedFile {
     pub miss: Option<Reading<MissCost>>,
 }
 
+impl MappedFile {
+    /// What one miss can read ahead, at most: nothing lies behind the end of a file. Where a mapping has MADV_HUGEPAGE, it is another
+    /// window (`do_sync_mmap_readahead` in mm/filemap.c), which is not known.
+    pub fn window_bytes(&self) -> Option<u64> {
+        let is_huge = self.advice.iter().flatten().any(|it| *it == MappingAdvice::Hugepage);
+        let file_bytes = self.file_bytes.value().copied().unwrap_or(u64::MAX);
+        self.read_ahead_bytes.value().map(|it| (*it).min(file_bytes)).filter(|_| !is_huge)
+    }
+}
+
 /// A fault maps so much around its place of files whose folios are small, as far as it is in the page cache (`fault_around_bytes` of
 /// mm/memory.c, unless it was changed).
 pub const FAULT_AROUND_BYTES: u64 = 64 << 10;
@@ -355,6 +365,8 @@ pub enum Unlooked {
     AdvisedMeanwhile,
     /// A mapping of it went meanwhile, and with it what was mapped by that.
     UnmappedMeanwhile,
+    /// Several of its mappings have the same part of it, so that a page is in the page table more than once.
+    MappedTwice,
     /// The page cache was asked after the process was watched, and gave no answer before.
     NotAskedBefore,
     /// What the kernel said.

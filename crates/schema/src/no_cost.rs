@@ -52,9 +52,11 @@ pub enum NoCost {
         largest: u64,
     },
     /// Of the newest saved runs of a machine, so many were looked at, and none has unit costs of this kernel and of files
-    /// like this one.
+    /// on its file system.
     NoRun {
         looked_at: u64,
+        /// Of the file.
+        file_system: String,
         /// It is nowhere but in memory.
         in_memory: bool,
     },
@@ -63,7 +65,7 @@ pub enum NoCost {
         looked_at: u64,
         disk: String,
     },
-    /// A file lies on no single disk.
+    /// No single disk is known that a file lies on.
     NoDisk,
     /// How far is read ahead of a file is not known.
     NoWindow,

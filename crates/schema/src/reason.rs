@@ -121,6 +121,10 @@ pub enum Reason {
     OtherFolios {
         pages_per_fault: [f64; 2],
     },
+    /// Cold replays have the program's own work between their accesses, which took the least and the most of this.
+    OtherOwnWork {
+        own_work_ns: [u64; 2],
+    },
     /// Passes of two runs are of different sizes, each in words of the condition.
     OtherSizes {
         first: Vec<String>,
@@ -306,6 +310,11 @@ pub enum NotInRun {
     NoOtherArm,
     /// Of a figure.
     NoCondition,
+    /// A figure of a study whose file has another size.
+    OtherFileSize {
+        file_bytes: u64,
+        study_bytes: u64,
+    },
     /// A figure selects one condition.
     SeveralConditions {
         conditions: usize,

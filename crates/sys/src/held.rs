@@ -20,7 +20,7 @@ use rustix::fs::{CWD, Dir, Mode, OFlags, openat, readlinkat};
 
 use crate::{
     folio::{OF_FILE, PRESENT},
-    page_bytes,
+    mount, page_bytes,
     process::{self, Io, ProcessMapping, Stat},
 };
 
@@ -190,6 +190,8 @@ impl Held {
                 return opened(&found, &metadata);
             }
         }
+        // As the process sees it, whose names these are.
+        let mounts = self.text("mountinfo").map(String::into_bytes).unwrap_or_default();
         let mut refused = None;
         for name in names(&mapping.name) {
             // As the process sees it, which may be in a container or behind chroot(2); and as it is seen from here.
@@ -212,13 +214,21 @@ impl Held {
                 };
                 let metadata = found.metadata().map_err(NotOpened::Refused)?;
                 let device = [rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev())];
-                if (device, metadata.ino()) == (mapping.device, mapping.inode) {
+                let is_it = device == mapping.device || is_of_subvolume(&mounts, &name, mapping.device);
+                if metadata.ino() == mapping.inode && is_it {
                     return opened(&found, &metadata);
                 }
             }
         }
         Err(refused.map_or(NotOpened::Gone, NotOpened::Refused))
     }
+}
+
+/// Whether a path lies on a btrfs of this device: there stat(2) has the device of a subvolume, and mappings have that of the file
+/// system.
+fn is_of_subvolume(mounts: &[u8], path: &str, device: [u32; 2]) -> bool {
+    let device = format!("{}:{}", device[0], device[1]);
+    mount::find(mounts, Path::new(path), &device).is_some_and(|it| it.kind == "btrfs" && it.device == device)
 }
 
 /// Whether an error says that the process has ended: its folder is empty then (ENOENT), or what was opened before answers no
@@ -288,6 +298,14 @@ fn opened(found: &File, metadata: &std::fs::Metadata) -> Result<File, NotOpened>
 mod tests {
     use super::*;
     use std::process::{Command, Stdio};
+
+    #[test]
+    fn on_btrfs_a_mapping_has_the_device_of_the_file_system() {
+        let mounts = b"1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:38 /home /home rw - btrfs /dev/sdb rw\n";
+        assert!(is_of_subvolume(mounts, "/home/me/file", [0, 38]));
+        assert!(!is_of_subvolume(mounts, "/home/me/file", [0, 39]) && !is_of_subvolume(mounts, "/file", [0, 38]));
+        assert!(!is_of_subvolume(mounts, "/file", [8, 1]), "ext4 has one device");
+    }
 
     fn me() -> Held {
         Held::open(std::process::id()).unwrap()

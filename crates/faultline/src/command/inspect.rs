@@ -98,7 +98,7 @@ impl<I: Iterator<Item = Record>> Runs<I> {
     /// By the newest run that calibrated the disk of the file.
     fn miss_cost(&mut self, file: &MappedFile, kernel: &str) -> Result<MissCost, NoCost> {
         let disk = file.disk.as_ref().ok_or(NoCost::NoDisk)?;
-        let window = *file.read_ahead_bytes.value().ok_or(NoCost::NoWindow)?;
+        let window = file.window_bytes().ok_or(NoCost::NoWindow)?;
         let is_of_disk = |it: &Record| it.target.device.value().is_some_and(|it| it.name == *disk);
         let mut at = 0;
         let mut reason = None;
@@ -139,8 +139,8 @@ fn faults(view: &FileView) -> Result<FaultView, String> {
 /// After so many runs of other files none of this file is looked for any more: each is a record to load.
 const OTHERS: usize = 8;
 
-/// The unit costs of runs of another kernel say nothing here, and neither do those of files that are in memory alone of
-/// files that are not: they have no fills.
+/// The unit costs of runs of another kernel say nothing here, and neither do those of another file system: it decides how large
+/// folios can be, and files that are in memory alone have no fills.
 fn by_runs(view: &FileView, kernel: &str, records: impl Iterator<Item = Record>) -> Result<FaultView, String> {
     let pages = match &view.pages_per_fault {
         Reading::Value(pages) => *pages,
@@ -148,11 +148,10 @@ fn by_runs(view: &FileView, kernel: &str, records: impl Iterator<Item = Record>)
     };
     let orders = view.folio_orders.value();
     let folio_bytes = orders.and_then(|it| Some(view.page_bytes << it.iter().max_by_key(|it| it.pages)?.order));
-    let in_memory = !view.can_be_evicted;
     let (mut looked_at, mut reason, mut others) = (0, None, Vec::new());
     for record in records {
         looked_at += 1;
-        let is_like_it = sys::mount::is_memory(&record.target.file_system) == in_memory;
+        let is_like_it = record.target.file_system == view.file_system;
         if !is_like_it || record.environment.kernel != kernel || record.calibration.value().is_none() {
             continue;
         }
@@ -171,7 +170,8 @@ fn by_runs(view: &FileView, kernel: &str, records: impl Iterator<Item = Record>)
     if !others.is_empty() {
         return Ok(others.swap_remove(0));
     }
-    Err(reason.unwrap_or_else(|| report::words::no_cost(&NoCost::NoRun { looked_at, in_memory })))
+    let none = || NoCost::NoRun { looked_at, file_system: view.file_system.clone(), in_memory: !view.can_be_evicted };
+    Err(reason.unwrap_or_else(|| report::words::no_cost(&none())))
 }
 
 #[cfg(test)]
@@ -242,6 +242,10 @@ mod tests {
         assert!(large.window_ns >= small.window_ns && small.window_ns >= small.page_ns && small.page_ns > 0.0);
         assert_eq!(small.page_ns, large.page_ns);
         assert_eq!(costs(0).window_ns, small.page_ns, "without read-ahead a miss is a page");
+        let small_file = MappedFile { file_bytes: Reading::Value(64 << 10), ..on(None, 8 << 20) };
+        assert_eq!((small_file.window_bytes(), on(None, 8 << 20).window_bytes()), (Some(64 << 10), Some(8 << 20)));
+        let huge = Some(vec![schema::inspection::MappingAdvice::Hugepage]);
+        assert_eq!(MappedFile { advice: huge, ..on(None, 8 << 20) }.window_bytes(), None);
     }
 
     #[test]
@@ -287,5 +291,8 @@ mod tests {
         says(of(true, &[&on_tmpfs, &other_kernel]), "none of the 2 newest complete saved runs of this machine");
         says(of(false, &[&on_device]), "the one complete saved run of this machine");
         says(of(true, &[]), "no complete saved run of this machine");
+        let mut on_xfs = on_device.clone();
+        on_xfs.target.file_system = "xfs".into();
+        says(of(true, &[&on_xfs]), "of a file on ext4, as this one is");
     }
 }

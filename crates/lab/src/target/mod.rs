@@ -297,7 +297,11 @@ impl Target {
     }
 }
 
-fn disk(file_system: &FileSystem) -> Result<Disk, String> {
+/// The whole disk that a file system lies on.
+///
+/// # Errors
+/// There is none, or there are several.
+pub(crate) fn disk(file_system: &FileSystem) -> Result<Disk, String> {
     match sys::read_ahead::devices(file_system) {
         1 => Disk::of(&file_system.device)
             .or_else(|error| Disk::of_source(&file_system.source).map_err(|_| error))

@@ -50,6 +50,9 @@ pub(crate) fn unlooked(why: &Unlooked) -> String {
         Unlooked::NoPlaceCached => "none of the places that were looked at is in the page cache".into(),
         Unlooked::MappedMeanwhile => "it was mapped while the process was watched".into(),
         Unlooked::AdvisedMeanwhile => "its advice changed while the process was watched".into(),
+        Unlooked::MappedTwice => {
+            "several of its mappings have the same part of it, and its pages would be counted twice".into()
+        }
         Unlooked::UnmappedMeanwhile => "a mapping of it went while the process was watched".into(),
         Unlooked::NotAskedBefore => "the page cache gave no answer when the watch began".into(),
         Unlooked::Refused { error } => error.clone(),
@@ -85,6 +88,8 @@ pub(crate) fn first(view: &ProcessView) -> String {
             .into();
     };
     let mapped = Bytes(file.unadvised_bytes.unwrap_or(file.bytes));
+    // Other advice it may have, on huge pages say.
+    let on = if file.advice.as_ref().is_some_and(|it| !it.is_empty()) { " on read-ahead" } else { "" };
     let says = match cost {
         AdviceCost::Counted { unmapped_bytes } => {
             let [came, more] = moved(file.meanwhile.as_ref());
@@ -93,26 +98,26 @@ pub(crate) fn first(view: &ProcessView) -> String {
                 false => "the process never mapped it",
             };
             format!(
-                "{} is mapped without advice ({mapped}): while it was watched {came} more of it came to be in the page cache and \
-                 {more} more of it in the page table of the process, so {} of what came in is not mapped; {ever}. What brought \
+                "{} is mapped without advice{on} ({mapped}): while it was watched {came} more of it came to be in the page cache and \
+                 {more} more of it in the page table of the process, so {} more of it is in the page cache and not mapped; {ever}. What brought \
                  them in was not traced",
                 file.name,
                 Bytes(*unmapped_bytes)
             )
         }
         AdviceCost::CountedNothing => format!(
-            "{} is mapped without advice ({mapped}); while it was watched no more of it came into the page cache than \
+            "{} is mapped without advice{on} ({mapped}); while it was watched no more of it came into the page cache than \
              the process mapped",
             file.name
         ),
         AdviceCost::NotCached { bytes: 0 } => {
             format!(
-                "{} is mapped without advice ({mapped}); all of that is in the page cache or in its page table",
+                "{} is mapped without advice{on} ({mapped}); all of that is in the page cache or in its page table",
                 file.name
             )
         }
         AdviceCost::NotCached { bytes } => format!(
-            "{} is mapped without advice ({mapped}), and at most {} of that are not in the page cache. {}",
+            "{} is mapped without advice{on} ({mapped}), and at most {} of that are not in the page cache. {}",
             file.name,
             Bytes(*bytes),
             question(view, file)
@@ -120,7 +125,7 @@ pub(crate) fn first(view: &ProcessView) -> String {
         AdviceCost::NotMapped { bytes } => {
             let why = file.residency.why().map(unlooked).unwrap_or_default();
             format!(
-                "{} is mapped without advice ({mapped}), and at most {} of that are not in the page table. What of it is in the \
+                "{} is mapped without advice{on} ({mapped}), and at most {} of that are not in the page table. What of it is in the \
                  page cache is not known: {why}. {}",
                 file.name,
                 Bytes(*bytes),
@@ -245,8 +250,8 @@ pub(crate) fn cost(view: &ProcessView) -> Option<Result<String, String>> {
 
 /// It is one: nothing was counted.
 fn question(view: &ProcessView, file: &MappedFile) -> String {
-    let window = file.read_ahead_bytes.value().filter(|it| **it > 0);
-    let window = window.map_or_else(String::new, |it| format!(", up to {} at a miss", Bytes(*it)));
+    let window = file.window_bytes().filter(|it| *it > 0);
+    let window = window.map_or_else(String::new, |it| format!(", up to {} at a miss", Bytes(it)));
     let counts = match view.watched {
         None => format!("; `faultline inspect {} --for 5s` counts", view.pid),
         Some(_) => "; of this file that could not be counted".into(),

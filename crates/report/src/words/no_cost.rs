@@ -38,26 +38,24 @@ pub fn no_cost(why: &NoCost) -> String {
             Bytes(*bytes),
             Bytes(*largest)
         ),
-        NoCost::NoRun { looked_at, in_memory } => no_run(*looked_at, *in_memory),
+        NoCost::NoRun { looked_at, file_system, in_memory } => no_run(*looked_at, file_system, *in_memory),
         NoCost::NoRunOfDisk { looked_at, disk } => no_run_of(
             *looked_at,
             &format!(" and of disk {disk}"),
             "; `faultline run FOLDER -e calibrate` measures them, FOLDER being on that disk",
         ),
-        NoCost::NoDisk => "it lies on no single disk".into(),
-        NoCost::NoWindow => "how far its file system reads ahead is not known".into(),
+        NoCost::NoDisk => "no single disk is known that it lies on".into(),
+        NoCost::NoWindow => "how far a miss of it reads ahead is not known".into(),
         NoCost::NoUnitCosts { run } => format!("run {run} has no unit costs"),
         NoCost::NoFaults { run } => format!("the unit costs of run {run} have no faults"),
     }
 }
 
-fn no_run(looked_at: u64, in_memory: bool) -> String {
-    let (of, folder) = match in_memory {
-        true => (" and of a file in memory, as this one is", "FOLDER"),
-        false => (" and of a file on a device, as this one is", "."),
-    };
+fn no_run(looked_at: u64, file_system: &str, in_memory: bool) -> String {
+    let of = format!(" and of a file on {file_system}, as this one is");
+    let folder = if in_memory { "FOLDER" } else { "." };
     let beside = if in_memory { " in a folder beside it" } else { "" };
-    no_run_of(looked_at, of, &format!("; `faultline run {folder} -e calibrate`{beside} measures them"))
+    no_run_of(looked_at, &of, &format!("; `faultline run {folder} -e calibrate`{beside} measures them"))
 }
 
 fn no_run_of(looked_at: u64, of: &str, advice: &str) -> String {

@@ -665,6 +665,7 @@ makes! {
             FewBlocks { blocks, job_blocks, writes },
             ThrottleExceeded { arm, limit, allowed_per_s, per_s },
             OtherFolios { pages_per_fault },
+            OtherOwnWork { own_work_ns },
             OtherSizes { first, second },
             OtherBaselines { first, second },
             Unseen(why),
@@ -697,6 +698,7 @@ makes! {
             NoOtherArm,
             NoCondition,
             SeveralConditions { conditions },
+            OtherFileSize { file_bytes, study_bytes },
             NoConditionWith { compare, arms },
             NoPair { arms },
             Rounded { saved_bytes, exact_bytes },
@@ -721,7 +723,7 @@ makes! {
             Folios { bytes },
             PagesPerFault { pages },
             RequestSize { bytes, largest },
-            NoRun { looked_at, in_memory },
+            NoRun { looked_at, file_system, in_memory },
             NoRunOfDisk { looked_at, disk },
             NoDisk,
             NoWindow,
@@ -894,7 +896,7 @@ makes! {
         ClaimVerdict { Holds, Reversed, NoDifference, Mixed, Undecided, NotTestableHere }
         BreachCause { Beyond { speedup, basis }, NotCompared { first, second } }
         Basis { AgainstBaseline { first_runs, second_runs }, Absolute { first_runs, second_runs } }
-        NotJudgedCause { TooFewRuns { first, second, least, reason }, ThrottleExceeded { reason }, TooSmall { reason }, OtherFolios { reason }, OtherSizes { reason } }
+        NotJudgedCause { TooFewRuns { first, second, least, reason }, ThrottleExceeded { reason }, TooSmall { reason }, OtherFolios { reason }, OtherOwnWork { reason }, OtherSizes { reason } }
         Limit { Bytes, Reads }
         Presence {
             Measured,
@@ -927,6 +929,7 @@ makes! {
             MappedMeanwhile,
             AdvisedMeanwhile,
             UnmappedMeanwhile,
+            MappedTwice,
             NotAskedBefore,
             Refused { error },
             Text(text),

@@ -275,7 +275,7 @@ impl Seen {
     }
 
     fn disk(&self) -> Option<Disk> {
-        self.file_system.as_ref().and_then(|it| Disk::of(&it.device).ok())
+        self.file_system.as_ref().and_then(|it| crate::target::disk(it).ok())
     }
 
     fn read_ahead_bytes(&self) -> Reading<u64, Unlooked> {
@@ -582,6 +582,13 @@ fn united(mut ranges: Vec<MappedRange>) -> Vec<MappedRange> {
     all
 }
 
+/// Whether mappings of one file have a part of it in common.
+fn overlap(of: &[&ProcessMapping]) -> bool {
+    let mut parts: Vec<[u64; 2]> = of.iter().map(|it| [it.offset, it.offset.saturating_add(it.bytes)]).collect();
+    parts.sort_unstable();
+    parts.windows(2).any(|it| it[1][0] < it[0][1])
+}
+
 impl Meanwhile<'_> {
     fn of_file(&self, key: &Key, now: &[&ProcessMapping], residency: &Reading<Residency, Unlooked>) -> FileMeanwhile {
         let more = |after: u64, before: u64| {
@@ -602,6 +609,7 @@ impl Meanwhile<'_> {
         };
         let resident = |of: &[&ProcessMapping]| of.iter().fold(0u64, |sum, it| sum.saturating_add(of_file_bytes(it)));
         let mapped_more_bytes: Reading<i64, Unlooked> = match self.after {
+            true if overlap(now) || overlap(before) => Reading::unavailable(Unlooked::MappedTwice),
             true => Reading::Value(more(resident(now), resident(before))),
             false => Reading::unavailable(Unlooked::UnmappedMeanwhile),
         };
@@ -789,6 +797,14 @@ mod tests {
         assert_eq!(changes(&before, &split), (0, 0), "split");
         assert_eq!(changes(&before, &of(&[heap, ("/a", 0x40, 0x70, 0x30)])), (1, 1), "another window of the file");
         assert_eq!(changes(&before, &of(&[heap])), (0, 1));
+    }
+
+    #[test]
+    fn a_page_that_two_mappings_have_is_not_counted_twice() {
+        let at = |offset: u64, bytes: u64| ProcessMapping { offset, bytes, ..ProcessMapping::default() };
+        let of = |all: &[ProcessMapping]| overlap(&all.iter().collect::<Vec<_>>());
+        assert!(of(&[at(0, 100), at(0, 100)]) && of(&[at(90, 20), at(0, 100)]));
+        assert!(!of(&[at(100, 50), at(0, 100)]) && !of(&[at(0, 100)]) && !of(&[]));
     }
 
     #[test]
