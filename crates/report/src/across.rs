@@ -181,9 +181,9 @@ pub fn gate_not_judged(gate: &Gate) -> Vec<String> {
                  its baseline: {}",
                 reason(why)
             ),
-            NotJudgedCause::ThrottleExceeded { reason: why } | NotJudgedCause::OtherFolios { reason: why } => {
-                reason(why)
-            }
+            NotJudgedCause::ThrottleExceeded { reason: why }
+            | NotJudgedCause::OtherFolios { reason: why }
+            | NotJudgedCause::OtherOwnWork { reason: why } => reason(why),
             NotJudgedCause::OtherSizes { reason: why } => {
                 format!("the passes of these runs differ much in size, and in one of them {}", reason(why))
             }
@@ -351,7 +351,7 @@ pub(crate) fn answered(versus: &RunComparison) -> String {
     let apart = match of_two_sizes {
         0 => String::new(),
         count => format!(
-            "Left out {}: decided at the size of the job in one run and by smaller passes in the other, or by passes of very \
+            "Left out {}: decided at the size of the job in one run and by passes of the rounds in the other, or by passes of very \
              different sizes. ",
             number::count(count as f64)
         ),

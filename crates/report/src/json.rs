@@ -156,6 +156,7 @@ fn say_gate(gate: &Gate, value: &mut Value) {
             NotJudgedCause::ThrottleExceeded { reason: why } => ("throttle-exceeded", why),
             NotJudgedCause::TooSmall { reason: why } => ("too-small", why),
             NotJudgedCause::OtherFolios { reason: why } => ("other-folios", why),
+            NotJudgedCause::OtherOwnWork { reason: why } => ("other-own-work", why),
             NotJudgedCause::OtherSizes { reason: why } => ("other-sizes", why),
             NotJudgedCause::TooFewRuns { reason: Some(why), .. } => ("too-few-runs", why),
             NotJudgedCause::TooFewRuns { reason: None, .. } => continue,

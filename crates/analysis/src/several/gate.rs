@@ -126,6 +126,8 @@ struct CellOfRun {
     part: Option<Reason>,
     /// The pages that one fault mapped of the file as it was found, if that is what its passes began with.
     found_folios: Option<f64>,
+    /// Of a replay, the program's own work in it and what a pass takes.
+    own_work: Option<[f64; 2]>,
     /// Why what it is to its baseline is the throttle's doing.
     came_free: Option<Reason>,
     /// How many times its own limit it got.
@@ -164,6 +166,7 @@ impl CellOfRun {
                 },
             ),
             found_folios: cell.and_then(|it| runs::found_folios(record, it)),
+            own_work: cell.and_then(runs::own_work),
             came_free: comparison.and_then(throttle::reason_of_rounds).cloned(),
             beyond: cell.filter(|it| it.does().storage.is_some()).and_then(|it| throttle::beyond(record, it.id.cell)),
             // Of every cell: a baseline has no comparison of its own.
@@ -207,7 +210,9 @@ fn judge(
     let of_few = of_part.map(|reason| NotJudgedCause::OtherSizes { reason });
     let found: Vec<f64> = all().filter_map(|it| it.found_folios).collect();
     let of_folios = runs::other_folios(&found).map(|reason| NotJudgedCause::OtherFolios { reason });
-    if let Some(cause) = came_free.or(of_folios).or(of_two_sizes).or(of_few) {
+    let works: Vec<[f64; 2]> = all().filter_map(|it| it.own_work).collect();
+    let of_work = runs::other_own_work(&works).map(|reason| NotJudgedCause::OtherOwnWork { reason });
+    if let Some(cause) = came_free.or(of_folios).or(of_work).or(of_two_sizes).or(of_few) {
         gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
         return;
     }

@@ -4,7 +4,7 @@
 use std::{cmp::Reverse, collections::BTreeMap, fmt::Display};
 
 use schema::{
-    Condition, Fill, Findings, Record, Span, State,
+    Condition, Fill, Findings, Record, Span, State, Workload,
     across::{Differs, Fact, FactSays, NotComparable, PassSize, RunComparison, SharedAnswer, SharedCell},
     experiment::{Compare, SizeAsked, Variant},
     fields::{self, Role},
@@ -15,7 +15,11 @@ use schema::{
     work::{OtherWork, Work},
 };
 
-use crate::{compare::throttle, stats::ratio_of_medians, verdict::verdict};
+use crate::{
+    compare::throttle,
+    stats::ratio_of_medians,
+    verdict::{MARGIN, verdict},
+};
 
 /// The second run against the first. Above 1 the second is faster.
 pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunComparison {
@@ -163,8 +167,9 @@ fn drift(cells: &[SharedCell], of: impl Fn(Estimate) -> f64) -> Option<f64> {
     let is_far = |it: &SharedCell| {
         !it.condition.is_of_commands() && it.sizes.is_some_and(|[first, second]| first.is_far_from(&second))
     };
-    let are_found = |it: &SharedCell| matches!(it.reason, Some(Reason::OtherFolios { .. }));
-    let counts = cells.iter().filter(|it| !is_far(it) && !are_found(it));
+    let is_other =
+        |it: &SharedCell| matches!(it.reason, Some(Reason::OtherFolios { .. } | Reason::OtherOwnWork { .. }));
+    let counts = cells.iter().filter(|it| !is_far(it) && !is_other(it));
     let mut ratios: Vec<f64> = counts.filter_map(|it| Some(of(it.speedup?))).collect();
     ratios.sort_by(f64::total_cmp);
     let middle = ratios.len() / 2;
@@ -175,10 +180,10 @@ fn drift(cells: &[SharedCell], of: impl Fn(Estimate) -> f64) -> Option<f64> {
     }
 }
 
-/// Comparisons that were made in both runs: of cells that are paired, arm with arm and baseline with baseline, if the file was not found
-/// in other folios.
+/// Comparisons that were made in both runs: of cells that are paired, arm with arm and baseline with baseline, if their passes are about
+/// one thing.
 fn answers(first: (&Record, &Findings), second: (&Record, &Findings), pairs: &[Pair]) -> Vec<SharedAnswer> {
-    let alike = |a: &CellFinding, b: &CellFinding| folios_apart((first.0, a), (second.0, b)).is_none();
+    let alike = |a: &CellFinding, b: &CellFinding| apart((first.0, a), (second.0, b)).is_none();
     let both = pairs.iter().filter_map(|it| Some((it.first?, it.second?))).filter(|(a, b)| alike(a, b));
     let pairs: BTreeMap<usize, usize> = both.map(|(a, b)| (a.id.cell, b.id.cell)).collect();
     let (first, second) = (first.1, second.1);
@@ -227,9 +232,26 @@ pub(super) fn other_folios(pages: &[f64]) -> Option<Reason> {
     (!FilledRange::are_alike(least, most)).then_some(Reason::OtherFolios { pages_per_fault: [least, most] })
 }
 
-fn folios_apart(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -> Option<Reason> {
-    let pages = [first, second].map(|(record, cell)| found_folios(record, cell));
-    other_folios(&[pages[0]?, pages[1]?])
+/// What a replay has of the program's own work between its accesses, and what a pass takes.
+pub(super) fn own_work(cell: &CellFinding) -> Option<[f64; 2]> {
+    let does = cell.does();
+    (does.workload == Workload::Replay).then_some([does.own_work_ns as f64, cell.ns_per_op?.median * does.ops as f64])
+}
+
+/// Why passes that have it are not about one thing: it differs by more than what two of them may differ by and be alike.
+pub(super) fn other_own_work(of: &[[f64; 2]]) -> Option<Reason> {
+    let each = || of.iter().map(|it| it[0]);
+    let (least, most) = (each().reduce(f64::min)?, each().reduce(f64::max)?);
+    let shortest = of.iter().map(|it| it[1]).reduce(f64::min)?;
+    (most - least > MARGIN * shortest).then_some(Reason::OtherOwnWork { own_work_ns: [least as u64, most as u64] })
+}
+
+/// Why passes of two runs are not about one thing, although they ask the same.
+fn apart(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -> Option<Reason> {
+    let both = |of: [Option<f64>; 2]| Some([of[0]?, of[1]?]);
+    let folios = both([first, second].map(|(record, cell)| found_folios(record, cell)));
+    let work = own_work(first.1).zip(own_work(second.1));
+    folios.and_then(|it| other_folios(&it)).or_else(|| work.and_then(|(a, b)| other_own_work(&[a, b])))
 }
 
 fn shared((first_run, a): (&Record, &CellFinding), (second_run, b): (&Record, &CellFinding)) -> Option<SharedCell> {
@@ -250,7 +272,7 @@ fn shared((first_run, a): (&Record, &CellFinding), (second_run, b): (&Record, &C
     if let Some(why) = of_throttle.and_then(|it| throttle::opens_across(cells, verdict, it, passes)) {
         (verdict, reason) = (Verdict::Undecided, Some(why));
     }
-    if let Some(why) = folios_apart((first_run, a), (second_run, b)) {
+    if let Some(why) = apart((first_run, a), (second_run, b)) {
         (verdict, reason) = (Verdict::Undecided, Some(why));
     }
     let sizes = [a.does(), b.does()].map(PassSize::of);

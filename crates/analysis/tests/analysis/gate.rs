@@ -429,6 +429,29 @@ fn random_reads_in_memory_through_a_mapping_are_held_against_as_many_alone() {
 }
 
 #[test]
+fn replays_with_other_own_work_of_the_program_are_not_held_against_each_other() {
+    let replayed = |id: &str, own_work_share: f64, mmap: f64| {
+        let mut record = run(id, mmap).record;
+        for it in &mut record.conditions {
+            it.workload = schema::Workload::Replay;
+            it.own_work_ns = (own_work_share * 1000.0 * it.ops as f64) as u64;
+        }
+        record
+    };
+    let compared = |own_work_share: f64| {
+        let [first, second] = [replayed("first", 0.0, 1000.0), replayed("second", own_work_share, 3000.0)];
+        let gate = gate("mmap slower 10%", &first, &[&second]).unwrap();
+        let [a, b] = [&first, &second].map(analysis::analyze);
+        let across = analysis::across((&first, &a), (&second, &b));
+        let is_apart = |it: &schema::across::SharedCell| matches!(it.reason, Some(Reason::OtherOwnWork { .. }));
+        let not_judged = gate.not_judged.iter().any(|it| matches!(it.cause, NotJudgedCause::OtherOwnWork { .. }));
+        (gate.is_breached(), not_judged, across.cells.iter().any(is_apart), across.answers.len())
+    };
+    assert_eq!(compared(0.04), (true, false, false, 2));
+    assert_eq!(compared(0.5), (false, true, true, 0));
+}
+
+#[test]
 fn a_file_that_was_found_in_other_folios_is_not_held_against_itself() {
     let found = |id: &str, pages: f64, mmap: f64| {
         let mut record = run(id, mmap).record;

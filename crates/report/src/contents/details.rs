@@ -347,6 +347,12 @@ fn about(condition: &Condition, moves: bool) -> String {
     if condition.storage.is_some() {
         words.push(map::storage(condition));
     }
+    if condition.own_work_ns > 0 {
+        let own = number::duration_glued(condition.own_work_ns as f64);
+        words.push(format!(
+            "{own} of the program's own work between the accesses of a pass, which is a part of its time"
+        ));
+    }
     words.join(" · ")
 }
 
