@@ -94,7 +94,6 @@ class Worker:
             "processors": str(os.cpu_count()),
             "numpy": self._numpy or "none",
             "gil": "on" if has_lock() else "off",
-            "switch_interval_us": str(round(sys.getswitchinterval() * 1e6)),
             "buffer_bytes": str(io.DEFAULT_BUFFER_SIZE),
         }
         return {"protocol": PROTOCOL, "runtime": f"python {version}", "methods": methods.NAMES, "about": about}

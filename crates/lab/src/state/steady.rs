@@ -95,6 +95,11 @@ fn waits(arm: &Arm, condition: &Condition, done: &Done) -> Result<u64, String> {
     if arm.maps() {
         return Ok(done.usage.major_faults);
     }
+    if let Some(meanwhile) = arm.meanwhile() {
+        return Err(format!(
+            "what its thread waits for is counted with {meanwhile}, which stop it in the timed pass alone"
+        ));
+    }
     runtime.switches_are_waits(done)?;
     Ok(done.usage.voluntary_switches)
 }
@@ -479,6 +484,8 @@ mod tests {
         };
         assert_eq!(misses("mmap+random", Workload::Random, 1), Some(0.2));
         assert_eq!(misses("jvm/mapped", Workload::Random, 1), Some(0.2));
+        assert_eq!(misses("jvm/mapped+safepoints", Workload::Random, 1), Some(0.2));
+        assert_eq!(misses("jvm/channel-positional+safepoints", Workload::Random, 1), None, "its thread is stopped");
         assert_eq!(misses("pread", Workload::Random, 1), Some(0.4));
         assert_eq!(misses("python/preadv", Workload::Random, 1), Some(0.4));
         assert_eq!(misses("go/mmap", Workload::Random, 1), None, "its process waits for more than its passes");

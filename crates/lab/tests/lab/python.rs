@@ -65,7 +65,6 @@ fn hello_says_what_executes_the_worker() {
     assert_eq!(hello.about["home"], python.program.to_str().unwrap());
     assert_eq!(hello.about["numpy"], python.numpy.as_deref().unwrap_or("none"));
     assert_eq!(hello.about["gil"], "on");
-    assert_eq!(hello.about["switch_interval_us"], "5000");
     assert!(hello.about["vm"].contains(&python.version), "{hello:?}");
     link.bye().unwrap();
 }

@@ -39,7 +39,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Vec<PartOf>
 }
 
 /// With what an arm has otherwise than its condition.
-fn name(labels: &Labels, record: &Record, of: &BeatFinding) -> String {
+pub(crate) fn name(labels: &Labels, record: &Record, of: &BeatFinding) -> String {
     let condition = labels.label(of.id.condition.condition_index);
     let own = labels.of_cell(record, of.id.cell);
     let own = own.strip_prefix(&condition).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Who else stops, as the first screen says it: a line for each runtime.
 
 use schema::{
-    Arm, Findings, Labels, Record, fields,
+    Arm, ConditionId, Findings, Labels, Record, fields,
     findings::{BeatFinding, BeatSays, StallArm, StallFinding},
     runtime::RuntimeSpec,
 };
@@ -33,7 +33,7 @@ pub(crate) fn lines(record: &Record, findings: &Findings, labels: &Labels) -> Ve
     });
     // Of arms whose passes were too short for a deadline nothing is said.
     let is_judged = |it: &BeatFinding| !matches!(it.says, BeatSays::TooFewDeadlines | BeatSays::TooFewPasses);
-    let judged = findings.beats.iter().filter(|it| it.id.condition == shared && is_judged(it));
+    let judged = measured(record, findings, shared).filter(|it| is_judged(it));
     let least = judged.map(|it| it.late.deadlines).min();
     let under = format!(
         "how late a thread is for a deadline every millisecond{}, while another thread reads ({}){}",
@@ -44,10 +44,22 @@ pub(crate) fn lines(record: &Record, findings: &Findings, labels: &Labels) -> Ve
     [(TITLE.to_string(), under)].into_iter().chain(of_runtime).collect()
 }
 
+/// Of the arms that do what a condition says.
+fn measured<'f>(
+    record: &'f Record,
+    findings: &'f Findings,
+    condition: ConditionId,
+) -> impl Iterator<Item = &'f BeatFinding> {
+    let of = findings.beats.iter().filter(move |it| it.id.condition == condition);
+    of.filter(|it| record.cells[it.id.cell].own_condition.is_none())
+}
+
 /// What one page fault may have to wait for, where the rate of the device is given.
 fn window(record: &Record, index: usize) -> String {
-    let bytes = record.target.window_bytes();
-    let rate = record.conditions.get(index).and_then(|it| it.storage).and_then(|it| it.read_bytes_per_s);
+    let condition = record.conditions.get(index);
+    // Nothing is read ahead behind what a pass reaches.
+    let bytes = record.target.window_bytes().min(condition.map_or(0, |it| it.range.bytes));
+    let rate = condition.and_then(|it| it.storage).and_then(|it| it.read_bytes_per_s);
     match rate {
         Some(rate) if rate > 0 && bytes > 0 => format!(
             "; the disk is limited, and a page fault can wait for {} of read-ahead, {} each time it does",
@@ -61,7 +73,7 @@ fn window(record: &Record, index: usize) -> String {
 /// An option that several methods of the runtime have there is no difference between them, and is left out.
 pub(crate) fn names(record: &Record, findings: &Findings, of: &StallFinding) -> StallNames {
     let is_of = |arm: &Arm| arm.runtime == of.runtime;
-    let there = findings.beats.iter().filter(|it| it.id.condition == of.id && is_of(&record.cells[it.id.cell].arm));
+    let there = measured(record, findings, of.id).filter(|it| is_of(&record.cells[it.id.cell].arm));
     let there: Vec<&BeatFinding> = there.collect();
     let method = |name: &str| name.split('+').next().map(str::to_string);
     let are_several = there.iter().any(|it| method(&it.name) != method(&there[0].name));
@@ -79,7 +91,7 @@ pub(crate) fn names(record: &Record, findings: &Findings, of: &StallFinding) -> 
             chosen: shown(&it.name, arm.meanwhile()),
             beside: arm.meanwhile().map(str::to_string),
             called: called(arm),
-            faults: arm.maps() && arm.word("fault") != "syscall",
+            faults: arm.maps() && arm.word("fault") != "syscall" && arm.word("gil") != "off",
         }
     };
     StallNames {

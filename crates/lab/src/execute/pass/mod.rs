@@ -252,15 +252,18 @@ impl Bench<'_> {
     }
 }
 
-/// Notes what a worker said of the runtime that executes it. Arms of one runtime may be started with flags of their own, which
-/// say nothing of the others: the flags of the runtime are those that all its workers had.
+/// Notes what a worker said of the runtime that executes it. Arms of one runtime may be started with settings of their own, which
+/// say nothing of the others: of the runtime is what all its workers said, and of its flags those that all of them had.
 fn note_runtime(
     runtimes: &mut BTreeMap<String, BTreeMap<String, String>>,
     name: String,
     mut about: BTreeMap<String, String>,
 ) {
-    let known = runtimes.get(&name).and_then(|it| it.get(FLAGS));
-    if let (Some(known), Some(flags)) = (known, about.get_mut(FLAGS)) {
+    let known = runtimes.get(&name);
+    if let Some(known) = known {
+        about.retain(|of, says| of == FLAGS || known.get(of) == Some(says));
+    }
+    if let (Some(known), Some(flags)) = (known.and_then(|it| it.get(FLAGS)), about.get_mut(FLAGS)) {
         let these: Vec<&str> = flags.split(' ').collect();
         let common: Vec<&str> = known.split(' ').filter(|it| these.contains(it)).collect();
         *flags = common.join(" ");
@@ -298,6 +301,13 @@ mod tests {
             assert_eq!(runtimes["jvm 25"], about(usual), "{order:?}");
             assert_eq!(runtimes["jvm 17"], about(more), "those of one runtime alone");
         }
+        // What one of them says otherwise is none of the runtime, however often it is said then.
+        let mut runtimes = BTreeMap::new();
+        for gil in ["on", "off", "off"] {
+            let about = [("home", "/python"), ("gil", gil)].map(|(key, it)| (key.to_string(), it.to_string()));
+            note_runtime(&mut runtimes, "python 3.13".into(), BTreeMap::from(about));
+        }
+        assert_eq!(runtimes["python 3.13"].keys().collect::<Vec<_>>(), ["home"]);
     }
 
     #[test]

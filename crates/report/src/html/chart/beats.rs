@@ -4,6 +4,7 @@ use schema::{Findings, Record, findings::BeatFinding};
 
 use super::{Chart, View};
 use crate::{
+    contents::beats,
     html::figure::{Axis, Drawn, Figure, Guide, Kind, Plot, Point, Scale, Series, Unit, label},
     layout::{
         number,
@@ -24,17 +25,17 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
     conditions.sort_unstable();
     conditions.dedup();
     let of = |condition| findings.beats.iter().filter(move |it| it.id.condition == condition).collect::<Vec<_>>();
-    let figures =
-        conditions.into_iter().filter_map(|it| figure(&view, &view.labels.label(it.condition_index), &of(it)));
+    let figures = conditions.into_iter().filter_map(|it| figure(&view, record, it.condition_index, &of(it)));
     let figures: Vec<Figure> = figures.collect();
     if figures.is_empty() { Err("No arm of this run was measured beside a beat.".into()) } else { Ok(figures) }
 }
 
-fn figure(view: &View, title: &str, arms: &[&BeatFinding]) -> Option<Figure> {
+fn figure(view: &View, record: &Record, condition: usize, arms: &[&BeatFinding]) -> Option<Figure> {
+    let named = |it: &BeatFinding| beats::name(&view.labels, record, it);
     let drawn: Vec<&&BeatFinding> = arms.iter().filter(|it| it.curve.len() > 1).collect();
     let first = drawn.first()?;
     let series = drawn.iter().map(|it| {
-        let name = label(&it.name);
+        let name = label(&named(it));
         let point = |at: &schema::findings::BeatPoint| {
             let (share, late) = (number::percent(at.later_share), number::duration(at.late_ns));
             Point::new(at.late_ns, 100.0 * at.later_share, format!("{name}\n{share} later than {late}"))
@@ -46,11 +47,11 @@ fn figure(view: &View, title: &str, arms: &[&BeatFinding]) -> Option<Figure> {
     let row = |it: &&&BeatFinding| {
         let late = &it.late;
         let times = [late.median_ns, late.p99_ns, Some(late.max_ns as f64)].map(|ns| Cell::plain(duration(ns)));
-        let named = [Cell::plain(&it.name), Cell::plain(number::count(late.deadlines as f64))];
+        let named = [Cell::plain(named(it)), Cell::plain(number::count(late.deadlines as f64))];
         named.into_iter().chain(times).collect()
     };
     Some(Figure {
-        title: title.to_string(),
+        title: view.labels.label(condition),
         notes: Vec::new(),
         plots: vec![Plot {
             x: Axis::new("late by", Scale::Log, Unit::Nanoseconds),
