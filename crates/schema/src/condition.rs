@@ -314,6 +314,13 @@ pub struct Start {
 /// Of a job, what is as good as all of it.
 const WHOLE: f64 = 0.75;
 
+/// What so many blocks that follow each other have together: the last one of a range is short where it ends, each time around.
+pub fn bytes_in_order(ops: u64, block_bytes: u64, range_bytes: u64) -> f64 {
+    let (block, range) = (block_bytes as f64, range_bytes as f64);
+    let round = range_bytes.div_ceil(block_bytes.max(1)).max(1);
+    (ops / round) as f64 * range + ((ops % round) as f64 * block).min(range)
+}
+
 impl Condition {
     /// Whether random blocks begin anywhere, or are counted from a place within a page that is no multiple of their size.
     pub fn begins_within_pages(&self, page_bytes: u64) -> bool {
@@ -426,6 +433,11 @@ impl Condition {
         WHOLE * blocks as f64 > self.job_blocks(bytes, page_bytes) as f64
     }
 
+    /// The file has its content, which lies on the device before a cold pass: it is neither appended to, nor has it holes.
+    pub fn is_on_device(&self) -> bool {
+        self.workload != Workload::Append && self.has_its_blocks()
+    }
+
     /// What it writes to, or updates, was written before.
     pub fn has_its_blocks(&self) -> bool {
         self.layout.is_none_or(|it| it == Layout::Written)
@@ -467,14 +479,12 @@ impl Condition {
     /// Of so many accesses together. Blocks that follow each other end with a short one where the window does, each time
     /// around.
     pub fn bytes_of(&self, ops: u64) -> f64 {
-        let (block, range) = (self.block_bytes as f64, self.range.bytes as f64);
         match &self.trace {
             Some(trace) => trace.bytes as f64 * (ops as f64 / trace.accesses.max(1) as f64),
             None if self.workload.has_blocks() && self.workload.is_ascending() => {
-                let round = self.blocks_in_range();
-                (ops / round) as f64 * range + ((ops % round) as f64 * block).min(range)
+                bytes_in_order(ops, self.block_bytes, self.range.bytes)
             }
-            None => ops as f64 * block,
+            None => ops as f64 * self.block_bytes as f64,
         }
     }
 

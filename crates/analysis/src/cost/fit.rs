@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 
 use schema::{
     Consume, Fill, State, Workload,
+    condition::bytes_in_order,
     unit_cost::{
         Calibration, CalibrationPass, CalibrationPoint, Curve, DeviceCost, NEIGHBOURHOOD_PAGES, PerPage, UnitCosts,
     },
@@ -288,8 +289,13 @@ fn work_ns(point: &CalibrationPoint) -> Option<f64> {
     typical(point, &|pass| Some(pass.phases.work_ns as f64))
 }
 
+/// Of a whole block: a scan ends its range with a short one.
 fn ns_per_op(point: &CalibrationPoint) -> Option<f64> {
-    Some(work_ns(point)? / Some(point.ops as f64).filter(|&ops| ops > 0.0)?)
+    let blocks = match point.workload.is_ascending() {
+        true => bytes_in_order(point.ops, point.block_bytes, point.range_bytes) / point.block_bytes as f64,
+        false => point.ops as f64,
+    };
+    Some(work_ns(point)? / Some(blocks).filter(|&it| it > 0.0)?)
 }
 
 /// By ascending size; of two at one size, the smaller.

@@ -57,12 +57,12 @@ pub fn forecast(record: &Record, asked: &ForecastQuestion) -> Result<Forecast, S
     for arm in &asked.arms {
         let pass = basis.pass(arm, &condition, asked.memory_bytes as f64, asked.threads.max(1));
         resident_share = pass.resident_share();
-        let kind = Kind::of(&pass);
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-        let expected = basis.expected(&pass);
+        let (kind, expected) = (Kind::of(&pass), basis.expected(&pass));
         if let Ok((_, components)) = &expected {
+            // Of what has no time there is no interval.
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
             beyond = beyond.max(basis.beyond_requests(&pass, components));
         }
         let condition = Condition { threads: asked.threads.max(1), ..condition.clone() };
@@ -76,9 +76,7 @@ pub fn forecast(record: &Record, asked: &ForecastQuestion) -> Result<Forecast, S
     }
     let mut remarks = remarks(asked, &condition, reached, &arms, resident_share, record);
     remarks.extend(beyond.map(|(bytes, calibrated_bytes)| ForecastRemark::BeyondRequests { bytes, calibrated_bytes }));
-    if arms.iter().any(|it| it.seconds.value().is_some()) {
-        remarks.extend(kinds.into_iter().flat_map(|kind| interval_remarks(&basis.own, kind)));
-    }
+    remarks.extend(kinds.into_iter().flat_map(|kind| interval_remarks(&basis.own, kind)));
     Ok(Forecast {
         schema_version: SCHEMA_VERSION,
         run: record.id.clone(),

@@ -5,6 +5,7 @@
 
 use schema::{
     Arm, Condition, Consume, Descriptor, State, Workload,
+    condition::bytes_in_order,
     no_cost::{NoCost, Operation},
     record::Target,
     unit_cost::{Cause, CostComponent, Curve, Quantity, UnitCosts},
@@ -221,9 +222,9 @@ impl Adding<'_> {
     }
 
     fn bytes(&self) -> f64 {
-        let all = self.ops() * self.block();
+        let Condition { ops, block_bytes, range, .. } = *self.pass.condition;
         // The last block of a scan may be short.
-        if self.is_random() || all >= self.range() + self.block() { all } else { all.min(self.range()) }
+        if self.is_random() { self.ops() * self.block() } else { bytes_in_order(ops, block_bytes, range.bytes) }
     }
 
     /// The share of the range that is reached at all.
@@ -381,7 +382,9 @@ impl Adding<'_> {
             Consume::Touch => {
                 let page = costs.touch_mapped_page_ns.ok_or(Operation::TouchingPages)?;
                 let at_random = if self.is_random() { self.ops() } else { 0.0 };
-                let in_order = self.ops() * (self.block() / self.pass.page_bytes).ceil() - at_random;
+                // One for each page of a block, of which the last one of a scan may have fewer.
+                let each = (self.block() / self.pass.page_bytes).ceil();
+                let in_order = if self.is_random() { self.ops() * each - at_random } else { (blocks * each).ceil() };
                 self.add(Cause::Bytes, Quantity::PagesTouched, in_order, in_order * page);
                 if self.is_random() {
                     let each = costs.touch_random_ns.ok_or(Operation::RandomAccess)?;

@@ -419,6 +419,26 @@ fn a_pass_that_waited_for_a_processor_costs_what_it_ran() {
     close_to(fills[0].costs.unmap.map(|it| it.page_ns), FOLIOS[0].unmapped_page);
 }
 
+#[test]
+fn a_short_block_at_the_end_of_a_range_is_not_counted_as_a_whole_one() {
+    let copies = |range: u64, read: f64| {
+        let mut calibration = WORLD.calibration();
+        let large = |it: &&mut CalibrationPoint| {
+            (it.arm.as_str(), it.workload, it.block_bytes, it.state)
+                == ("native/pread", Workload::Scan, 8 * MIB, State::Mapped)
+        };
+        for point in calibration.points.iter_mut().filter(large) {
+            // In each round a block of 8 MiB, and what is left of the range.
+            (point.range_bytes, point.ops) = (range, 16);
+            let work = read * WORLD.block_ns("native/pread", (Workload::Scan, point.consume), 8.0 * MIB as f64) / 8.0;
+            point.passes.iter_mut().for_each(|it| it.phases.work_ns = work as u64);
+        }
+        analysis::fit(&calibration, 4096).copy.at(8.0 * MIB as f64)
+    };
+    let (even, uneven) = (copies(16 * MIB, 128.0).unwrap(), copies(9 * MIB, 72.0).unwrap());
+    assert!((uneven / even - 1.0).abs() < 0.02, "{uneven} against {even}");
+}
+
 /// Warnings of a run whose calibration has further points: scans in memory by these arms, each so many times slower than `pread`.
 fn warned(further: &[(&str, Consume, f64)]) -> Vec<Warning> {
     let mut lab = lab(&both_states("64 KiB"), |_, ns| ns);
