@@ -70,7 +70,19 @@ fn cell<'a, 'r>(
     }
 }
 
+/// Times and counts are of so much of a file as a study says; rates and ratios are of a byte.
+fn other_file_size(run: &Run, figure: &Figure) -> Option<NotInRun> {
+    let study = run.record.experiment.study.as_ref()?;
+    let file_bytes = run.record.target.bytes;
+    let is_rate = matches!(figure.unit, Unit::MibPerSecond | Unit::TimesFaster);
+    (!is_rate && !study.is_of(file_bytes))
+        .then_some(NotInRun::OtherFileSize { file_bytes, study_bytes: study.file_bytes.0 })
+}
+
 fn estimate(run: &Run, figure: &Figure, variant: Variant, cell: &Cell) -> Result<Estimate, Reason> {
+    if let Some(reason) = other_file_size(run, figure) {
+        return Err(reason.into());
+    }
     if let Some(reason) = metric::untestable(run, cell) {
         return Err(reason);
     }

@@ -1481,6 +1481,28 @@ fn figures_come_in_the_published_units() {
 }
 
 #[test]
+fn a_figure_in_seconds_is_of_a_file_of_the_size_of_the_study() {
+    let of = |unit: &str, file_bytes: u64| {
+        let mut lab = study(&format!(
+            "[[figure]]\nsays = \"it\"\npublished = 1.0\nunit = \"{unit}\"\ncompare = \"cached\"\ncorrected = \"read\"\n{CACHED}"
+        ));
+        lab.record.experiment.study = Some(schema::experiment::Study {
+            file_bytes: schema::Bytes(file_bytes),
+            full_file_bytes: schema::Bytes(1 << 40),
+            needs: None,
+            budget_s: None,
+            fill_then: None,
+        });
+        lab.analyze().figures.remove(0).corrected
+    };
+    let own = study("").record.target.bytes;
+    assert!(of("s", own).value().is_some() && of("MiB/s", own + 1).value().is_some());
+    let why = of("s", own + 1).why().cloned();
+    let other = schema::reason::NotInRun::OtherFileSize { file_bytes: own, study_bytes: own + 1 };
+    assert_eq!(why, Some(other.into()));
+}
+
+#[test]
 fn faults_of_large_folios_are_not_multiplied() {
     let of = |arm: &str, pages: f64, blocks: &str| {
         let mut lab = study(&format!(

@@ -28,7 +28,7 @@ pub(super) fn conclusion(of: &Conclusion) -> String {
         },
         Conclusion::OfJob { labels } if labels.is_empty() => "by passes at the size of the job".into(),
         Conclusion::OfJob { labels } => {
-            format!("by passes at the size of the job in {}, by smaller passes in the others", named(labels))
+            format!("by passes at the size of the job in {}, by passes of the rounds in the others", named(labels))
         }
         Conclusion::Unconfirmed { labels } if labels.is_empty() => UNCONFIRMED.into(),
         Conclusion::Unconfirmed { labels } => format!("{UNCONFIRMED} in {}", named(labels)),
@@ -183,6 +183,11 @@ pub(super) fn not_in_run(why: &NotInRun) -> String {
         NotInRun::NoExpectation => "the claim names no arm, or no expectation".into(),
         NotInRun::NoOtherArm => "the claim expects a direction, and names no arm to compare with".into(),
         NotInRun::NoCondition => "this run has no condition that the figure selects".into(),
+        NotInRun::OtherFileSize { file_bytes, study_bytes } => format!(
+            "the file has {}, and this is of a file of {}",
+            Bytes(*file_bytes).exact(),
+            Bytes(*study_bytes).exact()
+        ),
         NotInRun::SeveralConditions { conditions } => {
             format!("the figure selects {} conditions and must select one", thousands(*conditions as u64))
         }

@@ -62,6 +62,13 @@ pub struct Study {
     pub fill_then: Option<Fill>,
 }
 
+impl Study {
+    /// A file of this size is what it is about: what depends on how often each page is reached is another question on another one.
+    pub fn is_of(&self, file_bytes: u64) -> bool {
+        [self.file_bytes, self.full_file_bytes].iter().any(|it| it.0 == file_bytes)
+    }
+}
+
 /// The two forms of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
