@@ -218,7 +218,7 @@ pub fn advice_reason(of: &AdviceReason) -> String {
         }
         AdviceReason::TouchesUnwatched => {
             "which pages the program touches now is not watched, and in no state its time shows that the trace is of this run; \
-             without --trace it is recorded itself"
+             `faultline advise` without --trace records it itself"
                 .into()
         }
         AdviceReason::SwitchAlone => {
@@ -270,7 +270,7 @@ pub fn settles(of: Settles) -> String {
             "a recording with every page seen would show it: try a file of your own, a larger --exact-budget (of a trace: of trace \
              record)"
         }
-        Settles::Anew => "a recording of this very run would show it: leave --trace out",
+        Settles::Anew => "a recording of this very run would show it: `faultline advise` without --trace makes one",
         Settles::Reason => "it can be tried again when that is out of the way",
     };
     says.into()
@@ -589,8 +589,14 @@ pub(crate) fn pattern(of: &Advised) -> String {
         }
     };
     let is_part = matches!(of.reach, Reach::UnseenMapping { .. }) || of.coverage < 1.0 || !of.not_seen.is_empty();
-    let least = if is_part { "at least " } else { "" };
-    format!("{}, {reach}; {least}{} reached", size(it.file_bytes as f64), size(it.touched_bytes()))
+    // What counts as touched whole is the most, and what was not seen makes it the least: together they bound nothing.
+    let is_most = of.group.as_ref().is_some_and(|it| it.touched_whole > 0);
+    let bound = match (is_most, is_part) {
+        (true, false) => "at most ",
+        (false, true) => "at least ",
+        _ => "",
+    };
+    format!("{}, {reach}; {bound}{} reached", size(it.file_bytes as f64), size(it.touched_bytes()))
 }
 
 pub(crate) fn other(of: &OtherReached, all_bytes: Option<u64>) -> String {

@@ -750,6 +750,8 @@ fn replay(known: &Known, state: State, fills: &[Fill], consumes: &[Consume], is_
     let window = known.files.first().map_or(0, |it| lab::target::window_of(it));
     let brought_in = touched * (window / pattern.page_bytes.max(1)).max(1) as f64;
     let in_vain = |arm: &str| match (state.waits_for_device(), arm) {
+        // It populates its pages already.
+        (_, "mmap+populate-read") if at_page.fills_page_table() => true,
         // Where each fault brings in what is around it, a mapping without advice brings in all of the file too.
         (true, "mmap+populate-read") => is_small || brought_in < Pattern::LITTLE,
         // What goes through its pages with gaps within them is in order for the kernel, and touches much of the file.
