@@ -208,11 +208,11 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "layout",
         role: Role::Asked,
-        of: |it| it.workload.writes(),
+        of: |it| it.workload.has_layout(),
         same: |a, b| layout(a) == layout(b),
         words: |it| layout(it).map_or(String::new(), |it| it.to_string()),
         read: |it, text| text.parse().is_ok_and(|layout| set(&mut it.layout, Some(Some(layout)))),
-        columns: &[("layout", |it| optional(it.layout))],
+        columns: &[("layout", |it| optional(layout(it)))],
     },
     Field {
         name: MEMORY,
@@ -482,9 +482,10 @@ fn trace(condition: &Condition) -> Option<(&str, u32)> {
     condition.trace.as_ref().map(|it| (it.short(), it.file))
 }
 
-/// What is not said of a file that is written means that it was written before.
+/// What is not said of a file that is written over means that it was written before. One that is appended to has none, whatever older
+/// records say.
 fn layout(condition: &Condition) -> Option<Layout> {
-    condition.layout.or(condition.workload.writes().then_some(Layout::Written))
+    condition.workload.has_layout().then(|| condition.layout.unwrap_or(Layout::Written))
 }
 
 fn optional(value: Option<impl ToString>) -> String {
@@ -509,6 +510,15 @@ mod tests {
         let (filter, rest) = Filter::parse(&words);
         assert!(rest.is_empty(), "{rest:?}");
         filter
+    }
+
+    #[test]
+    fn what_is_appended_to_has_no_layout_whatever_a_record_says() {
+        let of = |workload, layout| Condition { workload, layout, ..Condition::plain(1 << 20) };
+        let [append, overwrite] = [crate::Workload::Append, crate::Workload::Overwrite];
+        assert_eq!([layout(&of(append, Some(Layout::Sparse))), layout(&of(append, None))], [None, None]);
+        assert_eq!(layout(&of(overwrite, None)), Some(Layout::Written));
+        assert!(!of(append, None).is_on_device() && of(overwrite, None).is_on_device());
     }
 
     #[test]

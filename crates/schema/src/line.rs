@@ -15,7 +15,7 @@ pub struct LineSays {
     pub not_measured: Vec<String>,
     /// They have valid passes, and too few in rounds in which the baseline has one too.
     pub too_few: Vec<String>,
-    /// Of an answer at the size of the job: arms that were measured in smaller passes alone. The answer is not over them.
+    /// Of an answer at the size of the job: arms that were measured in passes of the rounds alone. The answer is not over them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_at_job: Vec<String>,
 }

@@ -153,7 +153,9 @@ fn of_arm(
             Some(_) => return None,
             None => {
                 let finding = compared.iter().find(|it| it.arm.id.cell == stand_in).map(|it| &it.finding)?;
-                let least = finding.bounds().filter(|_| finding.verdict == Verdict::Undecided && !is_of_job);
+                // Passes of two sizes are not to be divided.
+                let is_of_rounds = !is_of_job && (finding.answer_of != AnswerOf::Job || it.times == 1.0);
+                let least = finding.bounds().filter(|_| finding.verdict == Verdict::Undecided && is_of_rounds);
                 bounds.extend(least.map(|[least, _]| Loss { at_most: true, ..lost(it, least, false) }));
                 (speedup(finding, is_of_job, it.job).filter(|_| finding.verdict.is_decided()), false)
             }

@@ -272,8 +272,8 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
     cross(&mut conditions, &compare.workload, |it, workload| it.workload = workload);
     let writes = |it: &Condition| it.workload.writes();
     cross_some(&mut conditions, &compare.durability, writes, |it, durability| it.durability = durability);
-    conditions.iter_mut().for_each(|it| it.layout = writes(it).then_some(Layout::Written));
     let has_layout = |it: &Condition| it.workload.has_layout();
+    conditions.iter_mut().for_each(|it| it.layout = has_layout(it).then_some(Layout::Written));
     cross_some(&mut conditions, &compare.layout, has_layout, |it, layout| it.layout = Some(layout));
     // What is written is consumed by nothing.
     cross_some(&mut conditions, &compare.consume, |it| !writes(it), |it, consume| it.consume = consume);
@@ -1015,7 +1015,7 @@ arms = ["pread", "mmap", "half"]
         let layouts =
             |of: Workload| plan.conditions.iter().filter(|it| it.workload == of).filter_map(|it| it.layout).collect();
         let [append, overwrite]: [Vec<Layout>; 2] = [Workload::Append, Workload::Overwrite].map(layouts);
-        assert_eq!(append, [Layout::Written]);
+        assert_eq!(append, []);
         assert_eq!(overwrite, [Layout::Written, Layout::Sparse, Layout::Preallocated]);
     }
 

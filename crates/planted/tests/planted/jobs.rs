@@ -149,7 +149,7 @@ fn every_report_counts_what_held_what_is_replaced_and_what_is_open() {
         ];
         for text in texts {
             // The first screen says it too.
-            let at = text.rfind("answers were measured again, at").unwrap();
+            let at = text.rfind("comparisons were measured again, at").unwrap();
             let from = text[..at].rfind(['>', '\n']).unwrap() + 1;
             let to = at + text[at..].find(['<', '\n']).unwrap();
             let shown: Vec<f64> = numbers(&text[from..to]).into_iter().map(|it| it.value).collect();

@@ -46,11 +46,11 @@ impl<'a> MeasuredAgain<'a> {
         again
     }
 
-    /// `2 answers were measured again, in passes …`; nothing where none was.
+    /// `2 comparisons were measured again, in passes …`; nothing where none was.
     pub(super) fn says(&self) -> Option<String> {
         let all = self.held + self.replaced + self.open + self.without_answer + self.left_aside;
         let verb = if all == 1 { "was" } else { "were" };
-        (all > 0).then(|| format!("{} {verb} measured again, {AS_MUCH}", counted(all, "answer", "answers")))
+        (all > 0).then(|| format!("{} {verb} measured again, {AS_MUCH}", counted(all, "comparison", "comparisons")))
     }
 
     /// `3 confirmed, 1 now undecided`: what came of them.

@@ -308,7 +308,7 @@ fn noise_floor(findings: &Findings) -> String {
     }
 }
 
-/// How many answers were measured again at the size of the job, with the results.
+/// How many comparisons were measured again at the size of the job, with the results.
 fn whole_job(record: &Record, findings: &Findings) -> Vec<String> {
     let labels = Labels::of(record);
     let again = MeasuredAgain::of(findings);

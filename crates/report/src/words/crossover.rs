@@ -14,7 +14,7 @@ pub fn crossover(of: &Crossover) -> String {
     let job = match of.of_job.is_empty() {
         true if !job.is_empty() && job.len() == of.points.len() => "; at the size of the job".into(),
         true => String::new(),
-        false => format!("; at {} measured at the size of the job, at other sizes by smaller passes", list(&job)),
+        false => format!("; at {} measured at the size of the job, at other sizes in the rounds", list(&job)),
     };
     let not_measured: Vec<String> = of.not_measured.iter().map(|&it| value(of, it)).collect();
     let not_measured = match not_measured.is_empty() {

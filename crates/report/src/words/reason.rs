@@ -6,6 +6,8 @@ use schema::{
     reason::{Difference, Inconsistent, Noisy, Reason, Rounds},
 };
 
+use crate::layout::number;
+
 use super::{
     claim::{conclusion, in_conditions, not_in_run},
     metric::{name, one_added},
@@ -95,7 +97,7 @@ pub fn reason(of: &Reason) -> String {
             format!("the machine was busy: {} of the deadlines stalled while nothing was at work", percent(*share))
         }
         Reason::JobOfOneCondition { label } => format!(
-            "{label} is answered by passes at the size of the job, the other condition was measured by smaller passes alone"
+            "{label} is answered by passes at the size of the job, the other condition by passes of the rounds alone"
         ),
         Reason::FewWindows { covered_bytes, window_bytes, least } => format!(
             "a pass covered {}, and a read-ahead window is {}: fewer than {least} windows do not represent the whole \
@@ -129,6 +131,12 @@ pub fn reason(of: &Reason) -> String {
         Reason::OtherFolios { pages_per_fault: [least, most] } => format!(
             "the file was found in other folios: a fault mapped {least:.0} pages of it in one run and {most:.0} in another, which \
              decides what a mapping costs (docs/FOLIOS.md)"
+        ),
+        Reason::OtherOwnWork { own_work_ns: [least, most] } => format!(
+            "the replays have {} of the program's own work between their accesses in one run and {} in another, which is a part of \
+             their passes",
+            number::duration(*least as f64),
+            number::duration(*most as f64)
         ),
         Reason::OtherSizes { first, second } => {
             format!("passes of {} against {}", first.join(", "), second.join(", "))

@@ -422,11 +422,11 @@ fn a_loss_that_passes_at_the_size_of_the_job_do_not_confirm_is_marked() {
     // Each figure stands before its place, and with what to know of it.
     run.findings.answer.choices[0].losses[1].than_baseline = Some(1.4);
     let text = squeezed(&first_screen(&run));
-    let places = ["3.0x slower than direct (", "elsewhere at most 1.5x (", "; at most 1.4x slower than "];
+    let places = ["3.0x slower than direct (", "elsewhere at most 1.5x (", "; 1.4x slower than "];
     assert!(places.map(|it| text.find(it).unwrap()).is_sorted(), "{text}");
     run.findings.answer.choices[0].losses[1].by_trial = true;
     let text = squeezed(&first_screen(&run));
-    let said = text.split("; at most 1.4x slower than ").nth(1).unwrap();
+    let said = text.split("; 1.4x slower than ").nth(1).unwrap();
     assert!(said.split(')').next().unwrap().contains(", expected from a short pass"), "{text}");
     run.findings.answer.choices[0].losses[1].by_trial = false;
     run.findings.answer.choices[0].losses[1].than_baseline = None;
@@ -752,7 +752,9 @@ fn what_was_measured_again_is_counted_by_what_came_of_it() {
     let text = squeezed(&report::markdown(&run.record, &run.findings));
     assert!(text.contains("time allowed: 1 replaced by the new answer, 1 now undecided "), "{text}");
     let text = first_screen(&run);
-    assert!(text.contains("2 answers were measured again, at the size of the job as far as time allowed: 1 replaced"));
+    assert!(
+        text.contains("2 comparisons were measured again, at the size of the job as far as time allowed: 1 replaced")
+    );
     // Both decided the same, which an I/O throttle leaves open.
     for it in run.findings.comparisons.iter_mut().filter(|it| it.confirmed.is_some()) {
         (it.answer_of, it.verdict) = (AnswerOf::RoundsAndJob, Verdict::Undecided);
@@ -775,7 +777,7 @@ fn what_was_measured_again_without_an_answer_is_counted_on_the_first_screen_too(
     failed.answer_of = AnswerOf::RoundsUnconfirmed;
     failed.warnings.push(Caution::JobFailed { pairs: 1, least: 5, invalid: None });
     let text = squeezed(&report::markdown(&run.record, &run.findings));
-    assert!(text.contains("2 answers were measured again"), "{text}");
+    assert!(text.contains("2 comparisons were measured again"), "{text}");
     let both = "1 confirmed, 1 without an answer at that size";
     assert!(text.contains(both), "{text}");
     assert!(squeezed(&first_screen(&run)).contains(both), "{}", first_screen(&run));

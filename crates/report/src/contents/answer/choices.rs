@@ -46,9 +46,10 @@ impl Words<'_> {
             return format!("{arms}{known}: {none}");
         };
         let place = self.place(most.id).unwrap_or_default();
+        let most_times = if most.at_most { times_at_most(most.times) } else { times(most.times) };
         // The next is no larger, and must not be rounded to more.
         let next_at_most = |next: &Loss| match [next, most].map(|it| times_at_most(it.times)) {
-            [next, worst] if next == worst => times(most.times),
+            [next, worst] if next == worst => most_times.clone(),
             [next, _] => next,
         };
         let elsewhere = match choice.losses.get(1).map(|it| (it, self.marks(choice, it))) {
@@ -65,9 +66,9 @@ impl Words<'_> {
         let places = match self.than_plain(choice) {
             (plain, None) if plain.is_empty() => format!("{there}{elsewhere}"),
             (plain, None) => format!(" and {plain}{there}{elsewhere}"),
-            (plain, Some(place)) => format!("{there}{elsewhere}; at most {plain} ({place})"),
+            // Where it is not decided it may be more.
+            (plain, Some(place)) => format!("{there}{elsewhere}; {plain} ({place})"),
         };
-        let most_times = if most.at_most { times_at_most(most.times) } else { times(most.times) };
         let [times, fastest] = [most_times, self.names.short(&most.fastest).to_string()];
         format!("{arms}{known}{least}: at worst {times} slower than {fastest}{places}")
     }

@@ -147,7 +147,10 @@ fn states<'c>(conditions: impl Iterator<Item = &'c Condition> + Clone, found: Op
     let of_state = |state: &State| {
         let has = conditions.clone().any(|it| it.state == *state);
         let says = match state {
-            State::Cold => "on the device".into(),
+            State::Cold if conditions.clone().any(|it| it.state == State::Cold && it.is_on_device()) => {
+                "on the device".into()
+            }
+            State::Cold => "not in the page cache".into(),
             // Others have words of their own.
             State::Cached if !is_filled(Fill::Sequential) => return None,
             State::Cached => "read into the page cache in order, and mapped anew by each pass".into(),
@@ -213,7 +216,7 @@ fn reads_of_rounds<'r>(record: &'r Record, lines: impl Iterator<Item = &'r MapLi
     Some(format!("a pass of random reads makes {ops} of them{part}{share}"))
 }
 
-/// `the same arm measured twice differs by ±4.8 % cached, ±24 % cold; 6 answers were measured again, each over …, and 6 held`.
+/// `the same arm measured twice differs by ±4.8 % cached, ±24 % cold; 6 comparisons were measured again, each over …, and 6 held`.
 pub(crate) fn trust(findings: &Findings) -> String {
     let of_state = |it: &StateNoise| Some(format!("{} {}", it.floor.width()?, it.state));
     let floors: Vec<String> = findings.noise_floors.iter().filter_map(of_state).collect();

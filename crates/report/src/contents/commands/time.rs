@@ -43,7 +43,7 @@ pub(crate) fn says(
     let [user, system] = [time.user_share, time.system_share].map(numbers::percent);
     let also = match (time.waited_share.value(), time.threads_seen) {
         (Some(&waited), _) => format!(", {} waiting", numbers::percent(waited)),
-        (None, true) => format!(" ({} threads at work)", time.threads_at_once),
+        (None, true) => format!(" ({} threads at once)", time.threads_at_once),
         (None, false) => " (too short to see how many threads are at work)".to_string(),
     };
     let mut says = format!("{name}, {start}: of its time {user} user, {system} system{also}");
