@@ -391,7 +391,7 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     let is_told = |it: &AdviceOption| !untold_ahead.iter().any(|(arm, _)| *arm == it.to);
     advice.in_advance = ahead.into_iter().map(|it| it.0).filter(is_told).collect();
     let mut unconfirmed = unconfirmed(found, &advice.switched, &options);
-    unconfirmed.extend(untold(found, &options));
+    unconfirmed.extend(untold(found, &options).into_iter().map(|(arm, why)| (arm, Some(why))));
     options.retain(|(it, _)| !unconfirmed.iter().any(|(arm, _)| *arm == it.to));
     let is_apart = advice.switched.iter().any(is_apart);
     if is_apart {
@@ -404,8 +404,8 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
             advice.also = options.into_iter().map(|it| it.0).collect();
             advice.also.sort_by(|a, b| a.effort.cmp(&b.effort).then(b.program.median.total_cmp(&a.program.median)));
             advice.caveats = caveats(found, candidate, is_two_sided);
-            advice.caveats.extend(unconfirmed.iter().filter_map(|(arm, why)| match why.0 {
-                AdviceReason::TouchedAgain { .. } => Some(AdviceCaveat::Withheld { arm: arm.clone() }),
+            advice.caveats.extend(unconfirmed.iter().filter_map(|(arm, why)| match why {
+                Some((AdviceReason::TouchedAgain { .. }, _)) => Some(AdviceCaveat::Withheld { arm: arm.clone() }),
                 _ => None,
             }));
             if is_apart {
@@ -427,8 +427,8 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
                 ..advice
             }
         }
-        None => match unconfirmed.into_iter().next() {
-            Some((_, why)) => open(advice, why),
+        None => match unconfirmed.into_iter().find_map(|it| it.1) {
+            Some(why) => open(advice, why),
             None => {
                 let one_sided = checked.filter(|it| it.by.is_one_sided()).and(most_share);
                 without_gain(found, advice, &all, ruled.as_ref(), one_sided)
@@ -961,22 +961,29 @@ fn is_less(a: Estimate, b: Estimate) -> bool {
 /// Arms whose gain the program's own switch to them does not show, and why they are open. What was measured stands before what
 /// was predicted. Where another of its switches to that arm gains, nothing is open. In memory a switch that gains less than its
 /// replay says contradicts those of all arms that reach the file as it does, with whatever hint.
-fn unconfirmed(found: &Found, switched: &[Switched], options: &[(AdviceOption, &Candidate)]) -> Vec<(String, Open)> {
-    let of = |it: &Switched| -> Option<Vec<(String, Open)>> {
+fn unconfirmed(
+    found: &Found,
+    switched: &[Switched],
+    options: &[(AdviceOption, &Candidate)],
+) -> Vec<(String, Option<Open>)> {
+    let of = |it: &Switched| -> Option<Vec<(String, Option<Open>)>> {
         let like = it.like.as_ref()?;
         let real = it.real.filter(|it| !found.is_worth_it(it))?;
         let replayed = |it: &&(AdviceOption, &Candidate)| it.1.switch.is_none();
         let own = options.iter().filter(replayed).find(|(option, _)| option.to == *like);
         let predicted = own.map(|(_, of)| of.gains.program).or(it.predicted)?;
         let (arm, is_contradicted) = (like.clone(), is_less(real, predicted));
+        let Estimate { median, ci_low, ci_high } = real;
         let why = match is_contradicted {
-            true => (
-                AdviceReason::SwitchContradicts { arm, predicted: predicted.median, real: real.median },
-                Settles::SwitchMeasured,
-            ),
+            true => {
+                let why = AdviceReason::SwitchContradicts { arm, predicted: predicted.median, real: median };
+                Some((why, Settles::SwitchMeasured))
+            }
+            // It gains nothing, which leaves nothing open.
+            false if ci_high < WORTH => None,
             false => {
-                let Estimate { ci_low, ci_high, .. } = real;
-                (AdviceReason::SwitchOpen { arm, predicted: predicted.median, ci_low, ci_high }, found.more_rounds())
+                let why = AdviceReason::SwitchOpen { arm, predicted: predicted.median, ci_low, ci_high };
+                Some((why, found.more_rounds()))
             }
         };
         let is_in_memory = !found.start.state.waits_for_device();

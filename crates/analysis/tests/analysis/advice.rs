@@ -782,6 +782,10 @@ fn a_switch_of_which_it_is_open_whether_it_gains_stands_before_its_replay() {
     let [cold, _] = plan.advice();
     assert_eq!(cold.verdict, AdviceVerdict::Unknown);
     assert!(matches!(cold.because[..], [AdviceReason::SwitchOpen { .. }]), "{:?}", cold.because);
+    // One that is slower for certain leaves nothing open.
+    plan.switch = Some(([78.5, 0.6], reads()));
+    let [cold, _] = plan.advice();
+    assert_eq!(cold.verdict, AdviceVerdict::NoDifference, "{:?}", cold.because);
 }
 
 /// Of a program whose own work takes 14 ms, less than half a microsecond for each of its pages.

@@ -573,6 +573,8 @@ pub(crate) fn pattern(of: &Advised) -> String {
     let it = &of.pattern;
     let order = match it.in_order_share() {
         _ if it.accesses < 2 => "",
+        // Of what counts as touched whole no order was recorded.
+        _ if of.group.as_ref().is_some_and(|it| it.touched_whole > 0) => "",
         share if share > Pattern::IN_ORDER => " in order",
         share if share < Pattern::ANYWHERE => " not one after the other",
         _ => " partly in order",
@@ -594,7 +596,8 @@ pub(crate) fn pattern(of: &Advised) -> String {
     let bound = match (is_most, is_part) {
         (true, false) => "at most ",
         (false, true) => "at least ",
-        _ => "",
+        (true, true) => "about ",
+        (false, false) => "",
     };
     format!("{}, {reach}; {bound}{} reached", size(it.file_bytes as f64), size(it.touched_bytes()))
 }

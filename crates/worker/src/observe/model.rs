@@ -466,8 +466,8 @@ impl<S: Sink> Model<S> {
             populate: flags & libc::MAP_LOCKED != 0
                 || flags & (libc::MAP_POPULATE | libc::MAP_NONBLOCK) == libc::MAP_POPULATE,
         };
-        let via = Via::Mapping(kind);
-        self.sink.access(&ObservedAccess { thread, file, span: Span { offset, bytes }, via });
+        let (via, span) = (Via::Mapping(kind), Span { offset, bytes: self.within(file, offset, bytes) });
+        self.sink.access(&ObservedAccess { thread, file, span, via });
         let exact = self.is_exact(file, bytes);
         if exact {
             // The follower has just evicted what no page table has (`sys::follow`).
@@ -477,6 +477,17 @@ impl<S: Sink> Model<S> {
         if let Some(process) = self.tasks.process(thread) {
             let mapped = Mapped { file, offset, kind, in_order: None, brought_in: None, exact };
             self.mappings.map(process, address, bytes, mapped);
+        }
+    }
+
+    /// What a mapping has of its file, rounded up to pages: databases map a reserve, behind the end of which there is nothing to reach.
+    /// One whose touches are seen stays as large as those are.
+    fn within(&self, file: FileId, offset: u64, bytes: u64) -> u64 {
+        let end = self.files.bytes(file).next_multiple_of(self.page_bytes);
+        match end.saturating_sub(offset) {
+            // It may have grown since it was first seen.
+            0 => bytes,
+            left => bytes.min(left.max(MAPPING_BYTES_MIN)),
         }
     }
 
@@ -522,8 +533,9 @@ impl<S: Sink> Model<S> {
         let via = if old_bytes == 0 { Via::Mapping(mapped.kind) } else { Via::Growth(mapped.kind) };
         if grown > 0 {
             // The advice about order is the mapping's, however long it is.
+            let span = Span { bytes: self.within(mapped.file, span.offset, grown), ..span };
             if let Some(advice) = mapped.in_order {
-                self.reached(mapped.file, Under::Advice(advice), grown);
+                self.reached(mapped.file, Under::Advice(advice), span.bytes);
             }
             self.sink.access(&ObservedAccess { thread, file: mapped.file, span, via });
         }
