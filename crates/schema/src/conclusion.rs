@@ -90,6 +90,12 @@ pub enum Conclusion {
     ReachesZero,
     /// Options left out something that the experiment asks for the claim.
     OfPart,
+    /// From a file of another size than its study is about.
+    OfOtherSize {
+        file_bytes: u64,
+        study_bytes: u64,
+        full_bytes: u64,
+    },
     /// The run ended early.
     Partial {
         partial: String,

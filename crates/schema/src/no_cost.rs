@@ -52,7 +52,7 @@ pub enum NoCost {
         largest: u64,
     },
     /// Of the newest saved runs of a machine, so many were looked at, and none has unit costs of this kernel and of files
-    /// on its file system.
+    /// on a file system of its kind.
     NoRun {
         looked_at: u64,
         /// Of the file.

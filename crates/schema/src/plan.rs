@@ -24,7 +24,7 @@ pub struct PlannedRun {
     /// same place. Blocks that a trial decides on are not among them.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub round_bytes: u64,
-    /// By scenarios, to files of their own beside the target, which have no name.
+    /// What the files have that scenarios make beside the target, without a name, each once; some are made twice, or written again.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub scratch_bytes: u64,
     /// What an ordinary user may still write there, where something is written and it is known.

@@ -314,6 +314,7 @@ pub enum NotInRun {
     OtherFileSize {
         file_bytes: u64,
         study_bytes: u64,
+        full_bytes: u64,
     },
     /// A figure selects one condition.
     SeveralConditions {

@@ -75,8 +75,11 @@ fn other_file_size(run: &Run, figure: &Figure) -> Option<NotInRun> {
     let study = run.record.experiment.study.as_ref()?;
     let file_bytes = run.record.target.bytes;
     let is_rate = matches!(figure.unit, Unit::MibPerSecond | Unit::TimesFaster);
-    (!is_rate && !study.is_of(file_bytes))
-        .then_some(NotInRun::OtherFileSize { file_bytes, study_bytes: study.file_bytes.0 })
+    (!is_rate && !study.is_of(file_bytes)).then_some(NotInRun::OtherFileSize {
+        file_bytes,
+        study_bytes: study.file_bytes.0,
+        full_bytes: study.full_file_bytes.0,
+    })
 }
 
 fn estimate(run: &Run, figure: &Figure, variant: Variant, cell: &Cell) -> Result<Estimate, Reason> {

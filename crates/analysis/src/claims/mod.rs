@@ -12,7 +12,7 @@ mod question;
 use schema::{
     Fill,
     conclusion::Conclusion,
-    experiment::{Claim, Metric, Variant},
+    experiment::{Claim, Metric, Study, Variant},
     findings::{ClaimFinding, ClaimMeasured, ClaimOnFolios, ClaimVerdict, PublishedClaim},
     reason::{NotInRun, Reason},
 };
@@ -81,10 +81,22 @@ fn finding(run: &Run, claim: &Claim) -> ClaimFinding {
 
 /// Says of a verdict that it does not come from all that the experiment asks: options left out some of it.
 pub(crate) fn of_part(finding: &mut ClaimFinding) {
+    incomplete(finding, Conclusion::OfPart);
+}
+
+/// What depends on how often each page is reached is another question on a file of another size.
+pub(crate) fn of_other_size(finding: &mut ClaimFinding, file_bytes: u64, study: &Study) {
+    let (study_bytes, full_bytes) = (study.file_bytes.0, study.full_file_bytes.0);
+    if !finding.measured.is_empty() && !study.is_of(file_bytes) {
+        incomplete(finding, Conclusion::OfOtherSize { file_bytes, study_bytes, full_bytes });
+    }
+}
+
+fn incomplete(finding: &mut ClaimFinding, why: Conclusion) {
     finding.complete = false;
-    let of_part = Reason::from(Conclusion::OfPart);
-    if finding.verdict.is_decided() && !finding.reasons.contains(&of_part) {
-        finding.reasons.push(of_part);
+    let why = Reason::from(why);
+    if finding.verdict.is_decided() && !finding.reasons.contains(&why) {
+        finding.reasons.push(why);
     }
 }
 

@@ -165,11 +165,11 @@ impl Claims {
         }
         let findings = crate::analyze(record);
         for (mut claim, asked) in findings.claims.into_iter().zip(asked) {
-            let is_other_size = asked.of == Of::Study
-                && !claim.measured.is_empty()
-                && experiment.study.as_ref().is_some_and(|it| !it.is_of(record.target.bytes));
-            if is_other_size || !self.asks_all(experiment, &asked) {
+            if !self.asks_all(experiment, &asked) {
                 claims::of_part(&mut claim);
+            }
+            if let (Of::Study, Some(study)) = (asked.of, &experiment.study) {
+                claims::of_other_size(&mut claim, record.target.bytes, study);
             }
             let standing = standing(&claim, record.partial.is_some());
             let rank = Rank { standing, started: record.started.clone() };

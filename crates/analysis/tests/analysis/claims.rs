@@ -1498,7 +1498,7 @@ fn a_figure_in_seconds_is_of_a_file_of_the_size_of_the_study() {
     let own = study("").record.target.bytes;
     assert!(of("s", own).value().is_some() && of("MiB/s", own + 1).value().is_some());
     let why = of("s", own + 1).why().cloned();
-    let other = schema::reason::NotInRun::OtherFileSize { file_bytes: own, study_bytes: own + 1 };
+    let other = schema::reason::NotInRun::OtherFileSize { file_bytes: own, study_bytes: own + 1, full_bytes: 1 << 40 };
     assert_eq!(why, Some(other.into()));
 }
 

@@ -878,7 +878,7 @@ fn a_runner_up_among_those_that_were_asked_again_is_said_to_be_one_of_them() {
     assert_eq!((next.as_str(), line.next_cell), ("mmap+populate-read", Some(3)));
     assert!((by - 1.0 / 0.9).abs() < 0.01, "{by}: of the passes at that size, as it says");
     assert_eq!((line.says.not_at_job, line.answer_of), (vec!["uring".to_string()], AnswerOf::Job));
-    assert_eq!(line.explanation, None, "its counts are of smaller passes");
+    assert_eq!(line.explanation, None, "its counts are of the rounds");
     // Of two, the one that comes closest there, although the other does by the rounds.
     for uring_ns in [1060.0, 3000.0] {
         let lab = asked_again([1000.0, uring_ns, 1000.0, 1075.0], [0.9, 0.8], 16_384);

@@ -547,6 +547,24 @@ fn check_study(runs: &[Record], expected: &[(&str, ClaimVerdict, bool)]) {
 }
 
 #[test]
+fn a_run_on_a_file_of_another_size_does_not_replace_the_answer_of_the_study() {
+    let own = of_study(1, 5_000.0, &[]).target.bytes;
+    let sized = format!("[study]\nfile_bytes = \"{own} B\"\nfull_file_bytes = \"1024 GiB\"\n[arms]");
+    let sized = [("[arms]", sized.as_str())];
+    let first = of_study(1, 5_000.0, &sized);
+    let mut larger = of_study(2, 20_000.0, &sized);
+    let answers = |second: &Record| {
+        let mut claims = Claims::new(vec![first.experiment.clone()]);
+        [&first, second].iter().for_each(|it| claims.add(&it.id, it, &here(it)));
+        let entry = claims.ledger(None).unwrap().entries.remove(0);
+        (entry.run, entry.claim.verdict, entry.claim.complete)
+    };
+    assert_eq!(answers(&larger), ("2".to_string(), Reversed, true));
+    larger.target.bytes = 2 * own;
+    assert_eq!(answers(&larger), ("1".to_string(), Holds, true));
+}
+
+#[test]
 fn a_changed_copy_of_a_study_that_is_built_in_does_not_answer_for_it() {
     for change in [
         [("expect = \"lower\"", "expect = \"higher\"")],

@@ -62,6 +62,9 @@ pub(super) fn conclusion(of: &Conclusion) -> String {
         Conclusion::NoRatio => "what is 0 has no ratio".into(),
         Conclusion::ReachesZero => "an interval reaches 0, so no ratio is given".into(),
         Conclusion::OfPart => "from a part of what the experiment asks for it".into(),
+        Conclusion::OfOtherSize { file_bytes, study_bytes, full_bytes } => {
+            format!("from a file of {}; {}", Bytes(*file_bytes).exact(), of_study(*study_bytes, *full_bytes))
+        }
         Conclusion::Partial { partial } => format!("the run is partial: {partial}"),
     }
 }
@@ -176,6 +179,11 @@ fn range([low, high]: [String; 2]) -> String {
     if low == high { low } else { format!("{low} to {high}") }
 }
 
+/// Of which sizes a study's numbers are.
+fn of_study(study_bytes: u64, full_bytes: u64) -> String {
+    format!("the study is of {}, or of {}", Bytes(study_bytes).exact(), Bytes(full_bytes).exact())
+}
+
 pub(super) fn not_in_run(why: &NotInRun) -> String {
     match why {
         NotInRun::Arm { arm } => format!("the arm {arm:?} was not part of this run"),
@@ -183,11 +191,9 @@ pub(super) fn not_in_run(why: &NotInRun) -> String {
         NotInRun::NoExpectation => "the claim names no arm, or no expectation".into(),
         NotInRun::NoOtherArm => "the claim expects a direction, and names no arm to compare with".into(),
         NotInRun::NoCondition => "this run has no condition that the figure selects".into(),
-        NotInRun::OtherFileSize { file_bytes, study_bytes } => format!(
-            "the file has {}, and this is of a file of {}",
-            Bytes(*file_bytes).exact(),
-            Bytes(*study_bytes).exact()
-        ),
+        NotInRun::OtherFileSize { file_bytes, study_bytes, full_bytes } => {
+            format!("the file has {}; {}", Bytes(*file_bytes).exact(), of_study(*study_bytes, *full_bytes))
+        }
         NotInRun::SeveralConditions { conditions } => {
             format!("the figure selects {} conditions and must select one", thousands(*conditions as u64))
         }

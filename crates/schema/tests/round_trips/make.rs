@@ -698,7 +698,7 @@ makes! {
             NoOtherArm,
             NoCondition,
             SeveralConditions { conditions },
-            OtherFileSize { file_bytes, study_bytes },
+            OtherFileSize { file_bytes, study_bytes, full_bytes },
             NoConditionWith { compare, arms },
             NoPair { arms },
             Rounded { saved_bytes, exact_bytes },
@@ -750,6 +750,7 @@ makes! {
             NoRatio,
             ReachesZero,
             OfPart,
+            OfOtherSize { file_bytes, study_bytes, full_bytes },
             Partial { partial },
         }
         Ours { One(estimate), Between(ends) }
