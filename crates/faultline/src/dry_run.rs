@@ -236,6 +236,7 @@ impl Place {
             }
         });
         let copied_bytes = copied_bytes(plan, planned.counted);
+        let scratch_bytes = lab::scenario::scratch_bytes(experiment);
         let written_bytes = copied_bytes.saturating_add(if self.made_here { self.file_bytes } else { 0 });
         schema::plan::PlannedRun {
             schema_version: SCHEMA_VERSION,
@@ -247,8 +248,10 @@ impl Place {
             written_bytes,
             copied_bytes,
             round_bytes: round_bytes(plan),
-            scratch_bytes: lab::scenario::scratch_bytes(experiment),
-            free_bytes: (written_bytes > 0).then(|| fixture::free_bytes(folder(target)).ok()).flatten(),
+            scratch_bytes,
+            free_bytes: (written_bytes > 0 || scratch_bytes > 0)
+                .then(|| fixture::free_bytes(folder(target)).ok())
+                .flatten(),
             expected_s: match plan.cells.iter().any(|it| it.skipped.is_none()) {
                 true => planned.budget_binds.then_some(planned.budget.as_secs_f64()),
                 false => Some(0.0),

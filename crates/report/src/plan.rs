@@ -100,9 +100,13 @@ fn writes(plan: &PlannedRun) -> String {
         ),
     };
     let scratch = number::bytes_glued(plan.scratch_bytes as f64);
-    let scratch = format!("{scratch} to files of scenarios beside {target}, which have no name");
+    let scratch = |free: &str| {
+        format!(
+            "{scratch} in files of scenarios beside {target}{free}, which have no name; some are made twice, or written again"
+        )
+    };
     let once = match (plan.made_here, plan.copied_bytes) {
-        _ if plan.written_bytes == 0 && plan.scratch_bytes > 0 => return scratch + &rewritten,
+        _ if plan.written_bytes == 0 && plan.scratch_bytes > 0 => return scratch(&free) + &rewritten,
         _ if plan.written_bytes == 0 => "nothing".to_string(),
         (true, 0) => format!("{bytes} to {target}{free}; removed at the end"),
         // A slow device leaves time for less of a copy, an answer at the size of the job may need more of it, and one whose folios
@@ -112,7 +116,7 @@ fn writes(plan: &PlannedRun) -> String {
         }
         (false, _) => format!("about {bytes} beside {target}{free}, in {COPIES}"),
     };
-    let also = if plan.scratch_bytes > 0 { format!("; {scratch}") } else { String::new() };
+    let also = if plan.scratch_bytes > 0 { format!("; {}", scratch("")) } else { String::new() };
     once + &also + &rewritten
 }
 

@@ -1174,7 +1174,7 @@ fn a_plan_says_that_copies_are_written_beside_a_file_too() {
     assert!(of(false, 0, 0).contains("nothing"));
     let scenarios = PlannedRun { made_here: false, written_bytes: 0, scratch_bytes: 16 << 20, ..plan_of("Survey") };
     let text = report::plan(&scenarios, Style { width: 200, ..Style::default() }).replace('\u{a0}', " ");
-    assert!(!text.contains("nothing") && text.contains("16 MiB to files of scenarios beside /tmp/x"), "{text}");
+    assert!(!text.contains("nothing") && text.contains("16 MiB in files of scenarios beside /tmp/x"), "{text}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::{
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "address-space",
     about: "mappings exhaust a limited address space; reads still work under the same limit",
-    scratch_pages: 0,
+    scratch_bytes: |_| 0,
     observe,
 };
 

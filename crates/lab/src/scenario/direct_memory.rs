@@ -18,7 +18,7 @@ use crate::{
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "mapping-beyond-direct-memory",
     about: "a JVM whose direct memory is used up can still map a file",
-    scratch_pages: BLOCK_BYTES / 4096,
+    scratch_bytes: |_| BLOCK_BYTES,
     observe,
 };
 

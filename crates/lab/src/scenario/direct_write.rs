@@ -10,7 +10,7 @@ use super::{Scenario, Scene, scratch::Scratch};
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "direct-write",
     about: "writes with O_DIRECT reach the device without a flush of its cache; with O_DSYNC each is flushed",
-    scratch_pages: WRITES,
+    scratch_bytes: |page| WRITES * page,
     observe,
 };
 

@@ -33,8 +33,8 @@ pub struct Scenario {
     pub name: &'static str,
     /// What `holds` means, in one sentence.
     pub about: &'static str,
-    /// Of the file without a name that it writes beside the target.
-    pub scratch_pages: u64,
+    /// What the file has that it makes beside the target, without a name, by the size of a page.
+    pub scratch_bytes: fn(u64) -> u64,
     /// # Errors
     /// Why it cannot be tested here.
     pub observe: fn(&Scene) -> Result<ScenarioResult, String>,
@@ -82,8 +82,9 @@ pub fn read_target(observed: &BTreeMap<String, Reading<ScenarioResult>>) -> bool
 /// What the scenarios of an experiment write beside the target, each once.
 pub fn scratch_bytes(experiment: &Experiment) -> u64 {
     let asked = schema::distinct(experiment.claims.iter().filter_map(|claim| claim.scenario.as_deref()));
-    let pages = |name: &str| SCENARIOS.iter().find(|it| it.name == name).map_or(0, |it| it.scratch_pages);
-    asked.into_iter().map(pages).sum::<u64>() * sys::page_bytes()
+    let page = sys::page_bytes();
+    let bytes = |name: &str| SCENARIOS.iter().find(|it| it.name == name).map_or(0, |it| (it.scratch_bytes)(page));
+    asked.into_iter().map(bytes).sum()
 }
 
 /// Runs what the claims of an experiment ask for, each scenario once.

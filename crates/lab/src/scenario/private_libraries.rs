@@ -9,7 +9,7 @@ use super::{Scenario, Scene};
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "private-libraries",
     about: "every mapping of a shared library in this process is private, and its written pages are copies",
-    scratch_pages: 0,
+    scratch_bytes: |_| 0,
     observe,
 };
 

@@ -11,7 +11,7 @@ use super::{
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "private-write",
     about: "a store through MAP_PRIVATE is invisible to other processes, and copies one page",
-    scratch_pages: PAGES,
+    scratch_bytes: |page| PAGES * page,
     observe,
 };
 

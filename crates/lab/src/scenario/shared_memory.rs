@@ -15,7 +15,7 @@ use crate::{cgroups::Note, target::fixture::Fixture};
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "shared-memory",
     about: "a POSIX shared-memory object outlives its writer, until it is unlinked",
-    scratch_pages: 0,
+    scratch_bytes: |_| 0,
     observe,
 };
 

@@ -16,7 +16,7 @@ use super::{
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "shared-write",
     about: "a store through MAP_SHARED is seen by read(2) and by other processes, and reaches the file",
-    scratch_pages: PAGES,
+    scratch_bytes: |page| PAGES * page,
     observe,
 };
 

@@ -13,7 +13,7 @@ use super::{Scenario, Scene, disk_of_our_own};
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "stall-when-dirty",
     about: "a writer waits while there are more dirty pages than allowed",
-    scratch_pages: 0,
+    scratch_bytes: |_| 0,
     observe,
 };
 

@@ -17,7 +17,7 @@ use crate::{
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "truncated-mapping",
     about: "reading a mapping past the end of a truncated file is SIGBUS, where read(2) returns 0",
-    scratch_pages: PAGES,
+    scratch_bytes: |page| PAGES * page,
     observe,
 };
 

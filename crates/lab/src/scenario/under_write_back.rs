@@ -15,7 +15,7 @@ use super::{
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "stall-under-write-back",
     about: "a writer waits while its page is under write-back",
-    scratch_pages: PAGES,
+    scratch_bytes: |page| PAGES * page,
     observe,
 };
 

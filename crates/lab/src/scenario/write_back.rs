@@ -15,19 +15,19 @@ use super::{Scenario, Scene, disk_of_our_own};
 pub(super) const EXT4: Scenario = Scenario {
     name: "write-back-ext4",
     about: ABOUT,
-    scratch_pages: 0,
+    scratch_bytes: |_| 0,
     observe: |scene| observe(scene, "ext4", &["-q", "-F"]),
 };
 pub(super) const XFS: Scenario = Scenario {
     name: "write-back-xfs",
     about: ABOUT,
-    scratch_pages: 0,
+    scratch_bytes: |_| 0,
     observe: |scene| observe(scene, "xfs", &["-q", "-f"]),
 };
 pub(super) const BTRFS: Scenario = Scenario {
     name: "write-back-btrfs",
     about: ABOUT,
-    scratch_pages: 0,
+    scratch_bytes: |_| 0,
     observe: |scene| observe(scene, "btrfs", &["-q", "-f"]),
 };
 

@@ -11,7 +11,7 @@ use super::{Scenario, Scene, disk_of_our_own};
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "write-error-at-sync",
     about: "a write error is reported at msync(2) and fsync(2), and not before",
-    scratch_pages: 0,
+    scratch_bytes: |_| 0,
     observe,
 };
 

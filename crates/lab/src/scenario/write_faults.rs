@@ -13,7 +13,7 @@ use crate::target::Target;
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "locked-write-faults",
     about: "after write-back the next store to a page faults again, mlocked or not",
-    scratch_pages: PAGES,
+    scratch_bytes: |page| PAGES * page,
     observe,
 };
 

@@ -17,28 +17,28 @@ use super::{
 pub(super) const WRITE: Scenario = Scenario {
     name: "write-is-cached",
     about: "write(2) leaves its bytes in the page cache until fsync(2)",
-    scratch_pages: PAGES,
+    scratch_bytes: |page| PAGES * page,
     observe: write,
 };
 
 pub(super) const MUNMAP: Scenario = Scenario {
     name: "munmap-syncs",
     about: "munmap(2) writes dirty pages to the device",
-    scratch_pages: PAGES,
+    scratch_bytes: |page| PAGES * page,
     observe: munmap,
 };
 
 pub(super) const ASYNC: Scenario = Scenario {
     name: "msync-async",
     about: "msync(2) with MS_ASYNC starts no write-back",
-    scratch_pages: PAGES,
+    scratch_bytes: |page| PAGES * page,
     observe: msync_async,
 };
 
 pub(super) const BEFORE: Scenario = Scenario {
     name: "dirty-before-store",
     about: "a write fault marks a mapped page dirty before anything is stored",
-    scratch_pages: PAGES,
+    scratch_bytes: |page| PAGES * page,
     observe: dirty_before_store,
 };
 
