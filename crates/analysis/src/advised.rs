@@ -4,7 +4,8 @@
 use schema::{
     Reading,
     inspection::{
-        AdviceCost, FileMeanwhile, MappedFile, MissCost, PlacePattern, Places, ProcessView, Shape, Unlooked, Watched,
+        AdviceCost, FileMeanwhile, MappedFile, MappingAdvice, MissCost, PlacePattern, Places, ProcessView, Shape,
+        Unlooked, Watched,
     },
 };
 
@@ -53,8 +54,8 @@ fn came_and_left(view: &ProcessView) -> bool {
     let stayed = view.files.iter().map(|it| stayed_bytes(it, view.page_bytes)).fold(LEAST_BYTES, u64::saturating_add);
     // What calls returned may be of the page cache, of pipes or of /dev/zero: it says how much of the device's was theirs only
     // where faults can have brought in no more than the rest.
-    let window = view.files.iter().filter_map(|it| it.read_ahead_bytes.value()).max();
-    let of_faults = window.map_or(u64::MAX, |&it| it.max(view.page_bytes)).saturating_mul(watched.major_faults);
+    let window = largest_window(&view.files);
+    let of_faults = window.map_or(u64::MAX, |it| it.max(view.page_bytes)).saturating_mul(watched.major_faults);
     let without_calls = reads.device_bytes.saturating_sub(reads.read_call_bytes);
     without_calls.max(of_faults.min(reads.device_bytes)) > stayed
 }
@@ -146,12 +147,18 @@ fn shape(of: &Places) -> Option<Shape> {
     (of.pages > PLACES * of.fault_pages).then_some(Shape::Together)
 }
 
+/// What one miss in any of the files can read ahead; nothing where that of one is not known to be bounded.
+fn largest_window(files: &[MappedFile]) -> Option<u64> {
+    let is_huge = |it: &MappedFile| it.advice.iter().flatten().any(|it| *it == MappingAdvice::Hugepage);
+    if files.iter().any(is_huge) { None } else { files.iter().filter_map(MappedFile::window_bytes).max() }
+}
+
 /// Absent where it is more than the largest window of read-ahead, which is what one fault can bring in: then io_uring, AIO,
 /// hints or read-ahead at minor faults read as well, and none of them is counted.
 fn per_major_fault(watched: &Watched, files: &[MappedFile], page_bytes: u64) -> Option<f64> {
     let reads = watched.reads.value()?;
     let by_faults = reads.read_call_bytes as f64 <= BY_CALLS * reads.device_bytes as f64;
-    let window = *files.iter().filter_map(|it| it.read_ahead_bytes.value()).max()?;
+    let window = largest_window(files)?;
     let is_possible = reads.device_bytes <= watched.major_faults.saturating_mul(window.max(page_bytes));
     let is_known = by_faults && is_possible && watched.major_faults > 0 && !watched.children_ended;
     is_known.then(|| reads.device_bytes as f64 / watched.major_faults as f64)
@@ -445,7 +452,8 @@ mod tests {
 
     /// Of a process whose mapped files have these windows of read-ahead.
     fn per_fault(watched: Watched, windows: &[u64]) -> Option<f64> {
-        let of_window = |it: &u64| MappedFile { read_ahead_bytes: Reading::Value(*it), ..file("one") };
+        let large = MappedFile { file_bytes: Reading::Value(1 << 40), ..file("one") };
+        let of_window = |it: &u64| MappedFile { read_ahead_bytes: Reading::Value(*it), ..large.clone() };
         let files = [vec![file("unknown")], windows.iter().map(of_window).collect()].concat();
         let seen = advised(ProcessView { watched: Some(watched), ..view(files) });
         seen.watched.unwrap().device_bytes_per_major_fault

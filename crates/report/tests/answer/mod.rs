@@ -572,11 +572,34 @@ fn reads_share_page_faults_only_where_something_is_mapped() {
     let mut run = run();
     const SHARE: &str = "the more of them share a page fault";
     assert!(first_screen(&run).contains(SHARE));
+    let mut populated = self::run();
+    for it in populated.record.cells.iter_mut().filter(|it| it.arm.maps()) {
+        it.arm = "mmap+populate-read".parse().unwrap();
+    }
+    assert!(!first_screen(&populated).contains(SHARE), "its faults are before its reads");
     for it in &mut run.record.cells {
         it.skipped = it.skipped.take().or(it.arm.maps().then(|| Skip::Unavailable("not asked".into())));
     }
     let text = first_screen(&run);
     assert!(text.contains("a pass of random reads makes") && !text.contains(SHARE), "{text}");
+}
+
+#[test]
+fn without_choices_a_large_loss_is_said_with_its_condition() {
+    let mut run = run();
+    run.findings.answer.choices.clear();
+    let id = run.record.condition_id(condition(&run, Workload::Scan, State::Cold));
+    let line = run.findings.map.iter_mut().find(|it| it.id == id).unwrap();
+    (line.winner, line.next_cell) = (Some("native/read".into()), None);
+    for it in run.findings.comparisons.iter_mut().filter(|it| it.verdict == Verdict::Slower) {
+        it.verdict = Verdict::Undecided;
+    }
+    let slow = run.findings.comparisons.iter_mut().find(|it| it.id.condition == id).unwrap();
+    slow.verdict = Verdict::Slower;
+    slow.speedup = Some(schema::findings::Estimate { median: 0.1, ci_low: 0.09, ci_high: 0.11 });
+    let text = squeezed(&first_screen(&run));
+    let said = text.split(" 10x slower than ").nth(1).unwrap_or_else(|| panic!("{text}"));
+    assert!(said.split(')').next().unwrap().contains("(scan"), "{text}");
 }
 
 #[test]

@@ -144,7 +144,9 @@ impl Words<'_> {
         let far = slower.filter(has_answer).filter_map(|it| Some((1.0 / it.speedup?.median, it)));
         let (times, most) = far.filter(|it| it.0 >= FAR).max_by(|a, b| a.0.total_cmp(&b.0))?;
         let [arm, plain] = [&most.arm, &most.baseline].map(|it| self.names.short(it));
-        Some(format!("{arm} {} slower than {plain}", self::times(times)))
+        let of = self.record.conditions.get(most.id.condition.condition_index).filter(|_| conditions.len() > 1);
+        let place = of.map(column).map_or_else(String::new, |(workload, of)| format!(" ({})", work(workload, of)));
+        Some(format!("{arm} {} slower than {plain}{place}", self::times(times)))
     }
 
     fn far_behind_of(&self, choices: &[Choice], conditions: &[usize]) -> Option<String> {

@@ -73,10 +73,18 @@ pub(crate) enum Standing {
 
 impl Field {
     pub(super) fn of(line: &MapLine, record: &Record, findings: &Findings, names: &Names) -> Self {
+        let standing = standing(line, record, findings, names);
+        // A bound is of the passes of every arm that it is of.
+        let mut undecided =
+            findings.comparisons.iter().filter(|it| line.is_made_of(it) && it.verdict == Verdict::Undecided);
+        let is_bound_by_job = match &standing {
+            Standing::Undecided { up_to: Some(_), .. } => undecided.all(|it| it.answer_of == AnswerOf::Job),
+            _ => true,
+        };
         Self {
             condition: line.id.condition_index,
-            standing: standing(line, record, findings, names),
-            of_job: line.answer_of == AnswerOf::Job,
+            standing,
+            of_job: line.answer_of == AnswerOf::Job && is_bound_by_job,
             unconfirmed: line.is_unconfirmed(),
             marked: false,
         }

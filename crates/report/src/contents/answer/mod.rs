@@ -147,7 +147,7 @@ fn states<'c>(conditions: impl Iterator<Item = &'c Condition> + Clone, found: Op
     let of_state = |state: &State| {
         let has = conditions.clone().any(|it| it.state == *state);
         let says = match state {
-            State::Cold if conditions.clone().any(|it| it.state == State::Cold && it.is_on_device()) => {
+            State::Cold if conditions.clone().filter(|it| it.state == State::Cold).all(Condition::is_on_device) => {
                 "on the device".into()
             }
             State::Cold => "not in the page cache".into(),
@@ -209,7 +209,8 @@ fn reads_of_rounds<'r>(record: &'r Record, lines: impl Iterator<Item = &'r MapLi
         let [range, file] = [it.range.bytes, it.file_bytes].map(|it| number::bytes_glued(it as f64));
         format!(", some or all of them within {range} of the file's {file}")
     });
-    let share = match tried.iter().any(|(arm, own)| arm.maps() && !own.state.is_held()) {
+    // A mapping that is populated has its faults before its reads.
+    let share = match tried.iter().any(|(arm, own)| arm.maps() && !arm.maps_all_first() && !own.state.is_held()) {
         true => ", and the more it makes, the more of them share a page fault",
         false => "",
     };
