@@ -778,7 +778,7 @@ fn a_switch_of_which_it_is_open_whether_it_gains_stands_before_its_replay() {
     let mut plan = Plan { replays: vec![("mmap", [77.0, 0.4]), ("pread", [71.0, 0.9])], ..points_touched_once() };
     let [cold, _] = plan.advice();
     assert_eq!((cold.verdict, cold.to.as_deref()), (AdviceVerdict::Switch, Some("native/pread")));
-    plan.switch = Some(([76.8, 0.6], reads()));
+    plan.switch = Some(([75.7, 0.6], reads()));
     let [cold, _] = plan.advice();
     assert_eq!(cold.verdict, AdviceVerdict::Unknown);
     assert!(matches!(cold.because[..], [AdviceReason::SwitchOpen { .. }]), "{:?}", cold.because);
