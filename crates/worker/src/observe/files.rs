@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use schema::Span;
-use sys::follow::{At, Opened};
+use sys::follow::{At, MAPPING_BYTES_MIN, Opened};
 
 use super::{
-    access::{FileId, Identity, Sink, Under},
+    access::{FileId, Identity, MappingKind, Sink, Under},
     advice::Advice,
 };
 
@@ -184,6 +184,9 @@ impl Files {
             self.seen.push(Seen { identity, bytes: opened.bytes, ahead: Vec::new(), asked: Spans::default() });
             next
         });
+        // It may have grown since.
+        let seen = &mut self.seen[file.0];
+        seen.bytes = seen.bytes.max(opened.bytes);
         let [direct, appends] = [libc::O_DIRECT, libc::O_APPEND].map(|it| opened.flags & it != 0);
         let (reads_and_writes, position, ended) = (opened.reads_and_writes(), Some(position), position);
         let moves_unseen = false;
@@ -206,9 +209,22 @@ impl Files {
         self.seen[file.0].identity
     }
 
-    /// As it was when it was first seen.
+    /// As it was when it was opened, the largest.
     pub(super) fn bytes(&self, file: FileId) -> u64 {
         self.seen[file.0].bytes
+    }
+
+    /// What a mapping, or a part of one, has of its file, rounded up to pages: databases map a reserve, behind the end of which there is
+    /// nothing to reach. One through which the file may be written may be of a file that was made larger since. None is less than what
+    /// is seen page by page. Nothing where all of it lies behind the end.
+    pub(super) fn within(&self, of: (FileId, MappingKind), offset: u64, bytes: u64, page_bytes: u64) -> Option<u64> {
+        let (file, kind) = of;
+        let end = self.bytes(file).next_multiple_of(page_bytes);
+        match end.saturating_sub(offset) {
+            _ if end == 0 || kind.shared && kind.writable => Some(bytes),
+            0 => None,
+            left => Some(bytes.min(left.max(MAPPING_BYTES_MIN))),
+        }
     }
 
     /// posix_fadvise(2), or readahead(2), of these bytes; none are all up to the end. How many of the file's are asked for in

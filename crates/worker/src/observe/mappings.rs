@@ -62,8 +62,16 @@ impl Mappings {
         }
     }
 
-    /// Advice for a range of addresses: the files that are mapped there, and of each the bytes that did not have it before.
-    pub(super) fn advise(&mut self, process: i32, from: u64, bytes: u64, advice: Advice) -> BTreeMap<FileId, u64> {
+    /// Advice for a range of addresses: the files that are mapped there, and of each the bytes that did not have it before. `of_file`:
+    /// what so many bytes from the beginning of a mapping have of its file.
+    pub(super) fn advise(
+        &mut self,
+        process: i32,
+        from: u64,
+        bytes: u64,
+        advice: Advice,
+        of_file: impl Fn(&Mapped, u64) -> u64,
+    ) -> BTreeMap<FileId, u64> {
         let mut files = BTreeMap::new();
         let Some(ranges) = self.0.get_mut(&process) else { return files };
         for start in within(ranges, from, bytes) {
@@ -74,8 +82,9 @@ impl Mappings {
                 () if advice.brings_in() => &mut mapped.brought_in,
                 () => continue,
             };
-            if place.replace(advice) != Some(advice) {
-                *reached += *end - start;
+            let is_new = place.replace(advice) != Some(advice);
+            if is_new {
+                *reached += of_file(mapped, *end - start);
             }
         }
         files

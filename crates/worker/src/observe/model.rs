@@ -362,7 +362,10 @@ impl<S: Sink> Model<S> {
                 if arguments[2] == libc::MADV_DONTNEED as u64 || arguments[2] == DONTNEED_LOCKED {
                     self.clear(process, arguments[0], arguments[1]);
                 }
-                for (file, bytes) in self.mappings.advise(process, arguments[0], arguments[1], advice) {
+                let (files, page) = (&self.files, self.page_bytes);
+                let within =
+                    |it: &Mapped, bytes: u64| files.within((it.file, it.kind), it.offset, bytes, page).unwrap_or(0);
+                for (file, bytes) in self.mappings.advise(process, arguments[0], arguments[1], advice, within) {
                     self.sink.mark(file, Mark::Advised(advice));
                     self.reached(file, Under::Advice(advice), bytes);
                 }
@@ -466,7 +469,7 @@ impl<S: Sink> Model<S> {
             populate: flags & libc::MAP_LOCKED != 0
                 || flags & (libc::MAP_POPULATE | libc::MAP_NONBLOCK) == libc::MAP_POPULATE,
         };
-        let (via, span) = (Via::Mapping(kind), Span { offset, bytes: self.within(file, offset, bytes) });
+        let (via, span) = (Via::Mapping(kind), Span { offset, bytes: self.within(file, kind, offset, bytes) });
         self.sink.access(&ObservedAccess { thread, file, span, via });
         let exact = self.is_exact(file, bytes);
         if exact {
@@ -480,15 +483,9 @@ impl<S: Sink> Model<S> {
         }
     }
 
-    /// What a mapping has of its file, rounded up to pages: databases map a reserve, behind the end of which there is nothing to reach.
-    /// One whose touches are seen stays as large as those are.
-    fn within(&self, file: FileId, offset: u64, bytes: u64) -> u64 {
-        let end = self.files.bytes(file).next_multiple_of(self.page_bytes);
-        match end.saturating_sub(offset) {
-            // It may have grown since it was first seen.
-            0 => bytes,
-            left => bytes.min(left.max(MAPPING_BYTES_MIN)),
-        }
+    /// What a mapping has of its file; one behind its end may be of a file that was made larger since.
+    fn within(&self, file: FileId, kind: MappingKind, offset: u64, bytes: u64) -> u64 {
+        self.files.within((file, kind), offset, bytes, self.page_bytes).unwrap_or(bytes)
     }
 
     /// Whether the touches of a mapping of so many bytes are seen one by one.
@@ -533,7 +530,7 @@ impl<S: Sink> Model<S> {
         let via = if old_bytes == 0 { Via::Mapping(mapped.kind) } else { Via::Growth(mapped.kind) };
         if grown > 0 {
             // The advice about order is the mapping's, however long it is.
-            let span = Span { bytes: self.within(mapped.file, span.offset, grown), ..span };
+            let span = Span { bytes: self.within(mapped.file, mapped.kind, span.offset, grown), ..span };
             if let Some(advice) = mapped.in_order {
                 self.reached(mapped.file, Under::Advice(advice), span.bytes);
             }

@@ -18,7 +18,7 @@ fn a_file(inode: u64) -> Opened {
         inode,
         generation: Vec::new(),
         path: format!("/data/{inode}"),
-        bytes: 1000,
+        bytes: 1 << 20,
         flags: 0,
         position: 0,
         resident_pages: None,
@@ -443,10 +443,31 @@ impl Sink for Kept {
 }
 
 #[test]
+fn a_mapping_that_is_larger_than_its_file_has_what_the_file_has() {
+    const MIB: u64 = 1 << 20;
+    let of = |file_bytes: u64, protection: u64, advised: [u64; 2]| {
+        let mut model = TestModel::new();
+        model.call_with(10, "openat", &[], 3, Some(Opened { bytes: file_bytes, ..a_file(7) }));
+        model.call(10, "mmap", &[0, 1024 * MIB, protection, libc::MAP_SHARED as u64, 3, 0], 0x10_0000_0000);
+        model.call(10, "madvise", &[0x10_0000_0000 + advised[0], advised[1], libc::MADV_RANDOM as u64], 0);
+        let seen = model.named();
+        (seen.mapped_bytes(), seen.under.get("madvise(MADV_RANDOM)").copied())
+    };
+    let read = libc::PROT_READ as u64;
+    assert_eq!(of(300 * MIB, read, [0, 300 * MIB]), (300 * MIB, Some(300 * MIB)));
+    assert_eq!(of(300 * MIB, read, [180 * MIB, 844 * MIB]), (300 * MIB, Some(120 * MIB)), "to the end of the reserve");
+    assert_eq!(of(300 * MIB, read, [400 * MIB, MIB]), (300 * MIB, Some(0)), "behind the end of the file");
+    // A small one has as much as mappings have whose touches are seen.
+    assert_eq!(of(8192, read, [0, 1024 * MIB]), (MIB, Some(MIB)));
+    let written = read | libc::PROT_WRITE as u64;
+    assert_eq!(of(8192, written, [0, MIB]), (1024 * MIB, Some(MIB)), "it may have been made larger");
+}
+
+#[test]
 fn what_calls_ask_for_in_advance_is_counted_once_and_ends_with_the_file() {
     let asked = |calls: &[(&'static str, [u64; 4])]| {
         let mut model = TestModel::new();
-        model.open(10, 3, 7);
+        model.call_with(10, "openat", &[], 3, Some(Opened { bytes: 1000, ..a_file(7) }));
         calls.iter().for_each(|(name, arguments)| model.call(10, name, arguments, 0));
         model.named().ahead_bytes
     };
