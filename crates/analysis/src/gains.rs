@@ -151,8 +151,13 @@ impl Gains {
         };
         let high = End { waits: own.waits.map(|it| it.min(1.0)), is_high: true, ..middle };
         let rounds = ratios(middle).len() as u32;
-        let program =
-            Estimate { median: gain(middle)?.median, ci_low: gain(low)?.ci_low, ci_high: gain(high)?.ci_high };
+        // More own work makes a gain smaller, and a loss as well: of an arm that loses the low end is that of the middle.
+        let ends = [gain(middle)?, gain(low)?, gain(high)?];
+        let program = Estimate {
+            median: ends[0].median,
+            ci_low: ends.iter().map(|it| it.ci_low).fold(f64::INFINITY, f64::min),
+            ci_high: ends.iter().map(|it| it.ci_high).fold(0.0, f64::max),
+        };
         Some(Gains { io_ns: recorded.middle()?, io: recorded.over(arm)?, program, rounds })
     }
 }
@@ -197,6 +202,8 @@ mod tests {
         let own = OwnWork { without_file_at_most: Some(81.0), ..own };
         let all = Gains::of([&series(80.0), &series(72.0), &series(24.0)], own).unwrap().program;
         assert!((all.ci_low - 1.0).abs() < 1e-9, "all of its time may be its own: {all:?}");
+        let lost = Gains::of([&series(80.0), &series(72.0), &series(144.0)], own).unwrap().program;
+        assert!(lost.ci_low <= lost.median && lost.median <= lost.ci_high && lost.ci_high <= 1.0, "{lost:?}");
     }
 
     #[test]
