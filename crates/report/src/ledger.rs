@@ -47,6 +47,10 @@ pub fn claims(ledger: &Ledger, style: Style) -> String {
                     ),
                     Paint::Unsure,
                 ),
+                Later::OtherSize => (
+                    format!("the later run {run} tested it on a file of another size: {}", described(verdict, reason)),
+                    Paint::Quiet,
+                ),
                 Later::Elsewhere => (
                     format!(
                         "the later run {run} decided it under conditions for which this one has no answer: {}",

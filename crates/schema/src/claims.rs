@@ -55,6 +55,8 @@ pub enum Later {
     PartialContradicts,
     /// It decided it under conditions for which the run that counts has no answer, and contradicts it under no other.
     Elsewhere,
+    /// It tested it on a file of another size than its study is about, which is another question.
+    OtherSize,
 }
 
 /// Claims study by study, and studies that were never run, with their titles.

@@ -92,6 +92,10 @@ pub(crate) fn of_other_size(finding: &mut ClaimFinding, file_bytes: u64, study: 
     }
 }
 
+pub(crate) fn is_of_other_size(finding: &ClaimFinding) -> bool {
+    finding.reasons.iter().any(|it| matches!(it, Reason::Conclusion(Conclusion::OfOtherSize { .. })))
+}
+
 fn incomplete(finding: &mut ClaimFinding, why: Conclusion) {
     finding.complete = false;
     let why = Reason::from(why);

@@ -268,6 +268,7 @@ fn counted(mut answers: Vec<Entered>) -> Option<LedgerEntry> {
             let why = match it.claim.verdict {
                 _ if rank.standing < Standing::Partial => Later::Undecided,
                 ClaimVerdict::Undecided => Later::Undecided,
+                _ if claims::is_of_other_size(&it.claim) => Later::OtherSize,
                 // Of a scenario there are no conditions, only the verdict.
                 own if rows.is_empty() => match counts.claim.verdict {
                     whole if whole == own => Later::PartialAgrees,

@@ -557,11 +557,11 @@ fn a_run_on_a_file_of_another_size_does_not_replace_the_answer_of_the_study() {
         let mut claims = Claims::new(vec![first.experiment.clone()]);
         [&first, second].iter().for_each(|it| claims.add(&it.id, it, &here(it)));
         let entry = claims.ledger(None).unwrap().entries.remove(0);
-        (entry.run, entry.claim.verdict, entry.claim.complete)
+        (entry.run, entry.claim.verdict, entry.claim.complete, entry.later.map(|it| it.why))
     };
-    assert_eq!(answers(&larger), ("2".to_string(), Reversed, true));
+    assert_eq!(answers(&larger), ("2".to_string(), Reversed, true, None));
     larger.target.bytes = 2 * own;
-    assert_eq!(answers(&larger), ("1".to_string(), Holds, true));
+    assert_eq!(answers(&larger), ("1".to_string(), Holds, true, Some(Later::OtherSize)));
 }
 
 #[test]

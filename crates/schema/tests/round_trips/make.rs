@@ -822,7 +822,7 @@ makes! {
         Trait { Block { bytes }, State(state), Arm(arm), TooHigh, TooLow, Workload(workload) }
         Lean { TooShort, TooLong }
         NotCounted { Calibrated, Repeated }
-        Later { Undecided, PartialAgrees, PartialDecides, PartialContradicts, Elsewhere }
+        Later { Undecided, PartialAgrees, PartialDecides, PartialContradicts, Elsewhere, OtherSize }
         Ending { Interrupted, TargetChanged, BudgetSpent }
         RoundsEnd { Precise, Most, Asked, Budget }
         Invalid { FoliosChanged { fill, share }, Seen(reason) }
