@@ -234,6 +234,7 @@ fn by_replays_or_switches(
 ) -> Advice {
     let advice = by_replays(found, checked, is_two_sided, commands);
     let gains = |it: &Switched| it.real.filter(|it| found.is_worth_it(it));
+    let is_gain = |it: Estimate| found.is_worth_it(&it);
     let Some(switched) = of_most(advice.switched.iter(), |it| gains(it)).cloned() else { return advice };
     // What a replay cannot show, such as less work of the program's own, its switch does, whether or not the replay is the program.
     let predicted = as_option(&advice);
@@ -242,6 +243,10 @@ fn by_replays_or_switches(
             [AdviceReason::SwitchMeasured].into_iter().chain(advice.because.clone()).collect()
         }
         (AdviceVerdict::NoDifference, _) if gains(&switched).is_some_and(|it| is_within_share(&it, &advice)) => {
+            [AdviceReason::SwitchAsGood].into_iter().chain(advice.because.clone()).collect()
+        }
+        // Or a replay gains, although what it gains is not the program's.
+        (AdviceVerdict::NoDifference, _) if advice.switched.iter().filter_map(|it| it.predicted).any(is_gain) => {
             [AdviceReason::SwitchAsGood].into_iter().chain(advice.because.clone()).collect()
         }
         (AdviceVerdict::NoDifference, _) | (_, None) => vec![AdviceReason::SwitchAlone],
@@ -311,7 +316,9 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     let other = found.exceeds_user_time(commands).or_else(|| handed_on(found));
     let other = other.or_else(|| mapped_again(found)).or_else(|| writes_to_copies(found));
     let is_no_part = other.is_some() || checked.is_some_and(Checked::has_more);
-    let share = found.share().filter(|_| known.is_ok() && !is_no_part);
+    // Nor does one that has more than the program in memory say how much of a cold start is the file's.
+    let has_more_in_memory = found.in_memory.is_some_and(|it| it.has_more);
+    let share = found.share().filter(|_| known.is_ok() && !is_no_part && !has_more_in_memory);
     // There is no more than that to gain.
     let most_share = found.most_share(found.least(), checked, commands).filter(|_| known.is_ok() && !is_no_part);
     // Bytes that a call has copied lie in another cache than those of a mapping, so that looking at them takes another time.
@@ -391,7 +398,10 @@ fn by_replays(found: &Found, checked: Option<&Checked>, is_two_sided: bool, comm
     let is_told = |it: &AdviceOption| !untold_ahead.iter().any(|(arm, _)| *arm == it.to);
     advice.in_advance = ahead.into_iter().map(|it| it.0).filter(is_told).collect();
     let mut unconfirmed = unconfirmed(found, &advice.switched, &options);
-    unconfirmed.extend(untold(found, &options).into_iter().map(|(arm, why)| (arm, Some(why))));
+    // What was measured stands before what a replay does not tell.
+    let is_measured = |arm: &String| unconfirmed.iter().any(|it| it.0 == *arm);
+    let untold: Vec<(String, Open)> = untold(found, &options).into_iter().filter(|it| !is_measured(&it.0)).collect();
+    unconfirmed.extend(untold.into_iter().map(|(arm, why)| (arm, Some(why))));
     options.retain(|(it, _)| !unconfirmed.iter().any(|(arm, _)| *arm == it.to));
     let is_apart = advice.switched.iter().any(is_apart);
     if is_apart {

@@ -786,6 +786,13 @@ fn a_switch_of_which_it_is_open_whether_it_gains_stands_before_its_replay() {
     plan.switch = Some(([78.5, 0.6], reads()));
     let [cold, _] = plan.advice();
     assert_eq!(cold.verdict, AdviceVerdict::NoDifference, "{:?}", cold.because);
+    // However much its replay leaves untold.
+    let replays = vec![("mmap", [77.0, 0.4]), ("pread", [71.0, 0.9])];
+    let plan = |switch| Plan { replays: replays.clone(), switch, ..mapped_points() };
+    let untold = plan(None).advice()[0].because.clone();
+    assert!(matches!(untold[..], [AdviceReason::TouchedAgain { .. }]), "{untold:?}");
+    let [cold, _] = plan(Some(([81.6, 5.0], reads()))).advice();
+    assert_eq!(cold.verdict, AdviceVerdict::NoDifference, "{:?}", cold.because);
 }
 
 /// Of a program whose own work takes 14 ms, less than half a microsecond for each of its pages.

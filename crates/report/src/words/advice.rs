@@ -579,17 +579,6 @@ pub(crate) fn pattern(of: &Advised) -> String {
         share if share < Pattern::ANYWHERE => " not one after the other",
         _ => " partly in order",
     };
-    let reach = match &of.reach {
-        Reach::Calls => format!("{}{order}", count(it.accesses, "read", "reads")),
-        Reach::Mapping => {
-            let most = if of.group.as_ref().is_some_and(|it| it.touched_whole > 0) { "at most " } else { "" };
-            format!("mapped, {most}{} touched{order}", count(it.distinct_pages, "page", "pages"))
-        }
-        Reach::UnseenMapping { .. } => "mapped, not all pages seen".into(),
-        Reach::Both => {
-            format!("mapped and read, {}", count(it.accesses, "read or touched page", "reads and touched pages"))
-        }
-    };
     let is_part = matches!(of.reach, Reach::UnseenMapping { .. }) || of.coverage < 1.0 || !of.not_seen.is_empty();
     // What counts as touched whole is the most, and what was not seen makes it the least: together they bound nothing.
     let is_most = of.group.as_ref().is_some_and(|it| it.touched_whole > 0);
@@ -598,6 +587,17 @@ pub(crate) fn pattern(of: &Advised) -> String {
         (false, true) => "at least ",
         (true, true) => "about ",
         (false, false) => "",
+    };
+    let reach = match &of.reach {
+        Reach::Calls => format!("{}{order}", count(it.accesses, "read", "reads")),
+        Reach::Mapping => {
+            let of_pages = if is_most { bound } else { "" };
+            format!("mapped, {of_pages}{} touched{order}", count(it.distinct_pages, "page", "pages"))
+        }
+        Reach::UnseenMapping { .. } => "mapped, not all pages seen".into(),
+        Reach::Both => {
+            format!("mapped and read, {}", count(it.accesses, "read or touched page", "reads and touched pages"))
+        }
     };
     format!("{}, {reach}; {bound}{} reached", size(it.file_bytes as f64), size(it.touched_bytes()))
 }

@@ -362,7 +362,11 @@ pub(super) fn together(
     let is_other = |(place, _): &(usize, &FileSummary)| !places.contains(place);
     let of_others = all.files.iter().enumerate().filter(is_other).map(|it| it.1.accesses).fold(0, u64::saturating_add);
     let coverage = trace.coverage_of(|it| places.contains(&it)).min(seen.coverage_of(|it| to[it].is_some()));
-    let trace = of_their_own((trace, coverage), table, (&accesses, of_others), touched_whole)?;
+    // The first recording has no touches.
+    let is_seen = |it: &&Access| exact.is_some() && it.via == Via::Mapping && !is_whole[it.file as usize];
+    let touched_bytes = accesses.iter().filter(is_seen).fold(0u64, |sum, it| sum.saturating_add(it.bytes));
+    let recordings = Recordings { calls: trace, seen, coverage, touched_bytes };
+    let trace = of_their_own(recordings, table, (&accesses, of_others), touched_whole)?;
     let pattern = pattern(&analysis::summary(&trace.header, &trace.digest, &accesses), &accesses, sizes.iter().sum());
     let files = files.into_iter().map(|it| it.1).collect();
     // Which thread touches what counts as touched whole was not recorded.
@@ -397,22 +401,39 @@ fn with_whole(
     accesses
 }
 
+/// The recording of a command's calls, and the one that its accesses are of: the same, or a later one that saw touches.
+struct Recordings<'t> {
+    calls: &'t TraceFile,
+    seen: &'t TraceFile,
+    coverage: f64,
+    /// That the first of both has not.
+    touched_bytes: u64,
+}
+
 fn of_their_own(
-    (trace, coverage): (&TraceFile, f64),
+    Recordings { calls: trace, seen, coverage, touched_bytes }: Recordings,
     table: Vec<TracedFile>,
     (accesses, of_others): (&[Access], u64),
     touched_whole: u64,
 ) -> Result<TraceFile> {
     let LeftOut { other_files, .. } = trace.header.left_out;
-    let left_out = LeftOut { other_files: other_files.saturating_add(of_others), ..trace.header.left_out };
+    let small_mappings = trace.header.left_out.small_mappings.max(seen.header.left_out.small_mappings);
+    let other_files = other_files.saturating_add(of_others);
+    let left_out = LeftOut { other_files, small_mappings, ..trace.header.left_out };
     let mut run = trace.header.run.clone();
+    if let Some(run) = &mut run {
+        run.bytes = run.bytes.saturating_add(touched_bytes);
+        let notes = seen.header.run.iter().flat_map(|it| &it.notes).filter(|it| !run.notes.contains(it));
+        let more: Vec<String> = notes.cloned().collect();
+        run.notes.extend(more);
+    }
     let note = format!("mapped files of less than 1 MiB count as touched whole: {touched_whole}");
     // A trace that was saved says so already.
     if let Some(run) = run.as_mut().filter(|it| touched_whole > 0 && !it.notes.contains(&note)) {
         run.notes.push(note);
     }
     let not_seen = trace.header.not_seen.clone();
-    let header = Header { coverage, not_seen, run, ..Header::new(&trace.header.recorder, table, left_out) };
+    let header = Header { coverage, not_seen, run, ..Header::new(&seen.header.recorder, table, left_out) };
     TraceFile::made(&header, accesses)
 }
 
