@@ -356,6 +356,14 @@ pub(crate) fn answered(versus: &RunComparison) -> String {
             number::count(count as f64)
         ),
     };
+    let apart = match versus.answers_left_out {
+        0 => apart,
+        count => format!(
+            "{apart}Left out {}: the file was found in other folios, or the program's own work between the accesses of replays took \
+             another time. ",
+            number::count(count as f64)
+        ),
+    };
     let is_one_sided = |[low, high]: [f64; 2]| low > 1.0 || high < 1.0;
     let drift = versus.drift.filter(|_| versus.drift_ends.is_some_and(is_one_sided)).map_or(String::new(), |it| {
         format!("Overall the second run was {} (median of the shared cells). ", number::times_faster(it))
@@ -363,7 +371,7 @@ pub(crate) fn answered(versus: &RunComparison) -> String {
     let changed = changed(versus).len();
     let same = decided - changed;
     match decided {
-        0 if of_two_sizes == 0 => format!("{drift}No comparison between arms was decided in both runs."),
+        0 if apart.is_empty() => format!("{drift}No comparison between arms was decided in both runs."),
         0 => format!("{drift}{apart}No other comparison between arms was decided in both runs."),
         _ => format!(
             "{drift}{apart}Comparisons between arms that were decided in both runs: {decided}, of which {same} ({}) have \

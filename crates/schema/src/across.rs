@@ -43,12 +43,20 @@ pub struct RunComparison {
     /// Comparisons between arms that both runs made.
     #[serde(default)]
     pub answers: Vec<SharedAnswer>,
+    /// Comparisons that were decided in both runs and are left out there: the file was found in other folios, or the program's own work
+    /// between the accesses of replays took another time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub answers_left_out: u64,
     /// Cells of which only one of the runs has a valid pass.
     pub only_first: u32,
     pub only_second: u32,
     /// Those of which both have one, and too few in at least one of them for an interval.
     #[serde(default)]
     pub no_interval: u32,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Why two runs are not comparable, as data; `report` makes the words.

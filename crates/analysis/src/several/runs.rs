@@ -62,7 +62,8 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunC
         no_interval,
         drift: drift(&cells, |it| it.median),
         drift_ends: drift(&cells, |it| it.ci_low).zip(drift(&cells, |it| it.ci_high)).map(<[f64; 2]>::from),
-        answers: answers(first, second, &pairs),
+        answers_left_out: answers(first, second, &pairs, false).iter().filter(|it| it.is_decided()).count() as u64,
+        answers: answers(first, second, &pairs, true),
         cells,
     }
 }
@@ -180,15 +181,25 @@ fn drift(cells: &[SharedCell], of: impl Fn(Estimate) -> f64) -> Option<f64> {
     }
 }
 
-/// Comparisons that were made in both runs: of cells that are paired, arm with arm and baseline with baseline, if their passes are about
-/// one thing.
-fn answers(first: (&Record, &Findings), second: (&Record, &Findings), pairs: &[Pair]) -> Vec<SharedAnswer> {
-    let alike = |a: &CellFinding, b: &CellFinding| apart((first.0, a), (second.0, b)).is_none();
-    let both = pairs.iter().filter_map(|it| Some((it.first?, it.second?))).filter(|(a, b)| alike(a, b));
+/// Comparisons that were made in both runs: of cells that are paired, arm with arm and baseline with baseline. `alike`: their passes
+/// are about one thing, or those of one of both are not.
+fn answers(
+    first: (&Record, &Findings),
+    second: (&Record, &Findings),
+    pairs: &[Pair],
+    alike: bool,
+) -> Vec<SharedAnswer> {
+    let is_apart = |a: &CellFinding, b: &CellFinding| apart((first.0, a), (second.0, b)).is_some();
+    let both = || pairs.iter().filter_map(|it| Some((it.first?, it.second?)));
+    let others: Vec<usize> = both().filter(|(a, b)| is_apart(a, b)).map(|it| it.0.id.cell).collect();
+    let both = both();
     let pairs: BTreeMap<usize, usize> = both.map(|(a, b)| (a.id.cell, b.id.cell)).collect();
     let (first, second) = (first.1, second.1);
     let shared = first.comparisons.iter().filter_map(|a| {
         let (arm, baseline) = (pairs.get(&a.id.cell)?, pairs.get(&a.baseline_cell)?);
+        if alike == [a.id.cell, a.baseline_cell].iter().any(|it| others.contains(it)) {
+            return None;
+        }
         let b = second.comparisons.iter().find(|b| (b.id.cell, b.baseline_cell) == (*arm, *baseline))?;
         let sizes = [(first, a), (second, b)].map(|(of, it)| size_of_answer(of, it));
         Some(SharedAnswer {

@@ -100,7 +100,7 @@ pub(crate) fn refills<'a>(record: &Record, findings: &'a Findings) -> impl Itera
         };
         Some(number::plain(&format!(
             "{}: to evict {file} and read it into the page cache again (fill {fill}) takes {}. Then the lowest median time \
-             of a read is {}, by {}, instead of {} {}, by {}: it pays for itself after {} of {} reads{mapping}",
+             of a read, of the arms that were measured on both, is {}, by {}, instead of {} {}, by {}: it pays for itself after {} of {} reads{mapping}",
             without(&labels.label(id.condition_index), &said(it.fill)),
             number::duration_glued(*elapsed_ns as f64),
             number::duration_glued(*then_ns_per_op),

@@ -46,6 +46,7 @@ pub(crate) fn beside(run: &Run) -> Across {
         })
     });
     let versus = RunComparison {
+        answers_left_out: 0,
         first: run.record.id.clone(),
         second: format!("{}-2", run.record.id),
         differs: vec![Differs {

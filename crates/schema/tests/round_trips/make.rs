@@ -455,7 +455,8 @@ makes! {
         FigureFinding { says, unit, published, as_published, as_published_id, corrected, corrected_id }
         Across { schema_version, versus, gates }
         schema::across::RunComparison {
-            first, second, differs, not_comparable, cells, drift, drift_ends, answers, only_first, only_second, no_interval,
+            first, second, differs, not_comparable, cells, drift, drift_ends, answers, answers_left_out, only_first, only_second,
+            no_interval,
         }
         Differs { what, first, second }
         SharedCell {

@@ -73,18 +73,10 @@ pub(crate) enum Standing {
 
 impl Field {
     pub(super) fn of(line: &MapLine, record: &Record, findings: &Findings, names: &Names) -> Self {
-        let standing = standing(line, record, findings, names);
-        // A bound is of the passes of every arm that it is of.
-        let mut undecided =
-            findings.comparisons.iter().filter(|it| line.is_made_of(it) && it.verdict == Verdict::Undecided);
-        let is_bound_by_job = match &standing {
-            Standing::Undecided { up_to: Some(_), .. } => undecided.all(|it| it.answer_of == AnswerOf::Job),
-            _ => true,
-        };
         Self {
             condition: line.id.condition_index,
-            standing,
-            of_job: line.answer_of == AnswerOf::Job && is_bound_by_job,
+            standing: standing(line, record, findings, names),
+            of_job: is_of_job(line, findings),
             unconfirmed: line.is_unconfirmed(),
             marked: false,
         }
@@ -158,6 +150,14 @@ fn standing(line: &MapLine, record: &Record, findings: &Findings, names: &Names)
         (Verdict::NotComparable, ..) => Standing::NotComparable,
         _ => Standing::Undecided { up_to: up_to(line, findings), behind: behind(line, findings, names) },
     }
+}
+
+/// Whether an answer is of passes at the size of the job; what is undecided is bounded by the passes of every arm that it is of.
+pub(super) fn is_of_job(line: &MapLine, findings: &Findings) -> bool {
+    let mut open = findings.comparisons.iter().filter(|it| line.is_made_of(it) && it.verdict == Verdict::Undecided);
+    let is_bound = line.verdict == Verdict::Undecided && up_to(line, findings).is_some();
+    let is_bound_by_job = !is_bound || open.all(|it| it.answer_of == AnswerOf::Job);
+    line.answer_of == AnswerOf::Job && is_bound_by_job
 }
 
 /// How far an arm may be from the baseline. One that is faster for sure, or of which too little is known, may be farther than

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use schema::{
     Arm, Beside, Condition, Descriptor, Fill, Findings, Labels, Names, Record, State, Workload,
-    findings::{AnswerOf, MapLine, StateNoise},
+    findings::{MapLine, StateNoise},
     record::{self, Outcome, Resident},
     warning::Warning,
 };
@@ -174,7 +174,7 @@ fn states<'c>(conditions: impl Iterator<Item = &'c Condition> + Clone, found: Op
 
 /// Of passes of random reads, each arm's own; and of those at the size of the job, where they answer.
 fn reads<'r>(record: &'r Record, findings: &Findings, lines: &[&'r MapLine]) -> Option<String> {
-    let of_job = |line: &&MapLine| line.answer_of == AnswerOf::Job;
+    let of_job = |line: &&MapLine| field::is_of_job(line, findings);
     let of_lines =
         findings.comparisons.iter().filter(|it| lines.iter().any(|line| of_job(line) && line.id == it.id.condition));
     let jobs: Vec<u64> = of_lines.filter_map(|it| Some(it.confirmed.as_ref()?.ops)).collect();
