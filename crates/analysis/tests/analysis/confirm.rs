@@ -669,6 +669,43 @@ fn a_mapping_that_loses_by_fewer_random_reads_than_the_job_has_is_not_decided_un
 }
 
 #[test]
+fn what_a_mapping_loses_by_the_first_of_many_cold_reads_is_not_confirmed_for_all_of_them() {
+    let lab = |more: &str, reads: u64| {
+        let mut lab = Lab::of_experiment(&format!(
+            "title = \"t\"\n[[compare]]\nworkload = \"random\"\nblock = \"4 KiB\"\nstate = \"cold\"\n\
+             arms = [\"pread\", \"mmap\", \"mmap+random\"]\n{more}"
+        ));
+        lab.record.conditions[0].ops = reads;
+        for (cell, ns) in [(0, 1000.0), (1, 3000.0), (2, 2000.0)] {
+            lab.measure(cell, 10, ns, |_, _| {});
+        }
+        lab
+    };
+    let of = |lab: &Lab| {
+        let found = lab.analyze().comparisons;
+        [0, 1].map(|it| (found[it].verdict, found[it].answer_of))
+    };
+    let (slower, pages) = (Verdict::Slower, 16_384);
+    let by_rounds = (slower, AnswerOf::Rounds);
+    // Without read-ahead, those that follow find nothing.
+    assert_eq!(of(&lab("", 418)), [(slower, AnswerOf::RoundsUnconfirmed), by_rounds]);
+    assert_eq!(of(&lab("", pages)), [by_rounds; 2], "as many as there are pages");
+    assert_eq!(of(&lab("ops = 418\n", 418)), [by_rounds; 2], "so many were asked for");
+    let again = |ops: u64, ratio: f64| {
+        let mut lab = lab("", 418);
+        let mut again = job(&[ratio; 5]).record.confirmations.remove(0);
+        (again.baseline_cell, again.arm_cell, again.ops) = (0, 1, ops);
+        again.range = lab.record.conditions[0].range;
+        lab.record.confirmations = vec![again];
+        of(&lab)[0]
+    };
+    assert_eq!(again(762, 0.33), (slower, AnswerOf::RoundsUnconfirmed), "a part as well");
+    assert_eq!(again(pages, 0.33), (slower, AnswerOf::RoundsAndJob));
+    assert_eq!(again(pages, 0.7), (slower, AnswerOf::Job), "how much slower depends on how many there are");
+    assert_eq!(again(pages, 4.8), (Verdict::Faster, AnswerOf::Job));
+}
+
+#[test]
 fn more_reads_than_a_small_file_has_pages_do_not_confirm_that_a_mapping_wins() {
     let of = |mmap_ns: f64, faults: f64| {
         let mut lab = Lab::duel(

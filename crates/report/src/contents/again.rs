@@ -20,6 +20,8 @@ pub(super) struct MeasuredAgain<'a> {
     pub(super) open: usize,
     /// Too few pairs, or pairs that decide nothing.
     pub(super) without_answer: usize,
+    /// The same, by passes that are a part of the job themselves.
+    pub(super) in_part: usize,
     /// Decided otherwise by processes that differ.
     pub(super) left_aside: usize,
 }
@@ -38,6 +40,9 @@ impl<'a> MeasuredAgain<'a> {
                 _ if it.was_decided_twice() && it.verdict.is_decided() => &mut again.held,
                 AnswerOf::Job if it.verdict.is_decided() => &mut again.replaced,
                 AnswerOf::RoundsAndJob | AnswerOf::Job | AnswerOf::Neither => &mut again.open,
+                AnswerOf::RoundsUnconfirmed if job.verdict.is_decided() && job.verdict == it.verdict => {
+                    &mut again.in_part
+                }
                 AnswerOf::RoundsUnconfirmed if job.verdict.is_decided() => &mut again.left_aside,
                 AnswerOf::RoundsUnconfirmed | AnswerOf::Rounds => &mut again.without_answer,
             };
@@ -48,7 +53,7 @@ impl<'a> MeasuredAgain<'a> {
 
     /// `2 comparisons were measured again, in passes …`; nothing where none was.
     pub(super) fn says(&self) -> Option<String> {
-        let all = self.held + self.replaced + self.open + self.without_answer + self.left_aside;
+        let all = self.held + self.replaced + self.open + self.without_answer + self.in_part + self.left_aside;
         let verb = if all == 1 { "was" } else { "were" };
         (all > 0).then(|| format!("{} {verb} measured again, {AS_MUCH}", counted(all, "comparison", "comparisons")))
     }
@@ -60,6 +65,7 @@ impl<'a> MeasuredAgain<'a> {
             (self.replaced, "replaced by the new answer"),
             (self.open, "now undecided"),
             (self.without_answer, "without an answer at that size"),
+            (self.in_part, "the same by a larger part of the job, for which there was no time"),
             (
                 self.left_aside,
                 "decided otherwise at that size, which does not count because processes of one arm differ",
