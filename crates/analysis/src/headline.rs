@@ -34,7 +34,8 @@ fn decisive(run: &Run, index: usize) -> Vec<[usize; 2]> {
     let mapping = |populated: bool| {
         let is_it = move |it: &&Compared| {
             let arm = &it.arm.entry.arm;
-            let depends = arm.depends_on_size(it.arm.own) || arm.maps() && it.arm.own.is_cold_scan();
+            let is_cold = arm.maps() && it.arm.own.is_cold_scan() || compare::confirm::reads_around(it.arm);
+            let depends = arm.depends_on_size(it.arm.own) || is_cold;
             depends && arm.maps_all_first() == populated
         };
         usable().filter(is_it).max_by(|a, b| median(a).total_cmp(&median(b)))

@@ -61,7 +61,7 @@ pub enum AnswerOf {
     #[default]
     Rounds,
     /// The rounds: the pairs at the size of the job decide nothing and fit what the rounds say, or do not count, or there are none and
-    /// the rounds are a part of a job of which more is in the winner's favour.
+    /// the rounds are a part of a job of which more is in the winner's favour; or all of them are a part of a job of cold random reads.
     RoundsUnconfirmed,
     /// The rounds, and the pairs at the size of the job decide the same.
     RoundsAndJob,

@@ -412,7 +412,7 @@ pub struct Comparison {
 
 impl AnswerOf {
     /// The rounds decided, and the passes at the size of the job, which decide nothing, do not contradict them, or there are none and
-    /// those of the rounds are a part of the job.
+    /// those of the rounds are a part of the job, or all of them are a part of it.
     pub fn is_unconfirmed(self, is_decided: bool) -> bool {
         self == AnswerOf::RoundsUnconfirmed && is_decided
     }

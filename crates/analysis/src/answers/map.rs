@@ -38,7 +38,7 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
         },
     };
     let answer_of = match answer.answer_of {
-        AnswerOf::Rounds if compared.iter().any(|it| it.finding.answer_of == AnswerOf::RoundsUnconfirmed) => {
+        of @ (AnswerOf::Rounds | AnswerOf::RoundsAndJob) if compared.iter().any(|it| leaves_unconfirmed(it, of)) => {
             AnswerOf::RoundsUnconfirmed
         }
         answer_of => answer_of,
@@ -224,10 +224,17 @@ fn contradicts(compared: &Compared) -> bool {
     }
 }
 
-/// It was measured at the size of the job, which decides nothing and fits the rounds.
+/// It was measured at the size of the job, which decides nothing and fits the rounds, or at a part of it, which says the same.
 fn fits_its_job(compared: &Compared) -> bool {
-    let decides_nothing = compared.finding.confirmed.as_ref().is_some_and(|it| !it.verdict.is_decided());
-    compared.finding.answer_of == AnswerOf::RoundsUnconfirmed && decides_nothing
+    let fits = |it: &Confirmed| !it.verdict.is_decided() || it.verdict == it.rounds_verdict;
+    compared.finding.answer_of == AnswerOf::RoundsUnconfirmed && compared.finding.confirmed.as_ref().is_some_and(fits)
+}
+
+/// An arm is not confirmed, so that the answer of the line is not. One whose job decides nothing leaves a winner that its own job
+/// confirms as it is.
+fn leaves_unconfirmed(compared: &Compared, of: AnswerOf) -> bool {
+    let is_part = || compared.finding.confirmed.as_ref().is_none_or(|job| job.verdict.is_decided());
+    compared.finding.answer_of == AnswerOf::RoundsUnconfirmed && (of == AnswerOf::Rounds || is_part())
 }
 
 /// Whether its figures are not of the rounds.

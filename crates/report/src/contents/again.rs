@@ -40,8 +40,8 @@ impl<'a> MeasuredAgain<'a> {
                 _ if it.was_decided_twice() && it.verdict.is_decided() => &mut again.held,
                 AnswerOf::Job if it.verdict.is_decided() => &mut again.replaced,
                 AnswerOf::RoundsAndJob | AnswerOf::Job | AnswerOf::Neither => &mut again.open,
-                AnswerOf::RoundsUnconfirmed if job.verdict.is_decided() && job.verdict == it.verdict => {
-                    &mut again.in_part
+                AnswerOf::RoundsUnconfirmed if job.verdict.is_decided() && job.verdict == job.rounds_verdict => {
+                    if it.verdict.is_decided() { &mut again.in_part } else { &mut again.open }
                 }
                 AnswerOf::RoundsUnconfirmed if job.verdict.is_decided() => &mut again.left_aside,
                 AnswerOf::RoundsUnconfirmed | AnswerOf::Rounds => &mut again.without_answer,
@@ -65,7 +65,7 @@ impl<'a> MeasuredAgain<'a> {
             (self.replaced, "replaced by the new answer"),
             (self.open, "now undecided"),
             (self.without_answer, "without an answer at that size"),
-            (self.in_part, "the same by a larger part of the job, for which there was no time"),
+            (self.in_part, "the same by a larger part of the job, for all of which there was no time"),
             (
                 self.left_aside,
                 "decided otherwise at that size, which does not count because processes of one arm differ",
