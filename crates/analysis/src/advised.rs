@@ -4,8 +4,7 @@
 use schema::{
     Reading,
     inspection::{
-        AdviceCost, FileMeanwhile, MappedFile, MappingAdvice, MissCost, PlacePattern, Places, ProcessView, Shape,
-        Unlooked, Watched,
+        AdviceCost, FileMeanwhile, MappedFile, MissCost, PlacePattern, Places, ProcessView, Shape, Unlooked, Watched,
     },
 };
 
@@ -149,8 +148,7 @@ fn shape(of: &Places) -> Option<Shape> {
 
 /// What one miss in any of the files can read ahead; nothing where that of one is not known to be bounded.
 fn largest_window(files: &[MappedFile]) -> Option<u64> {
-    let is_huge = |it: &MappedFile| it.advice.iter().flatten().any(|it| *it == MappingAdvice::Hugepage);
-    if files.iter().any(is_huge) { None } else { files.iter().filter_map(MappedFile::window_bytes).max() }
+    if files.iter().any(MappedFile::is_huge) { None } else { files.iter().filter_map(MappedFile::window_bytes).max() }
 }
 
 /// Absent where it is more than the largest window of read-ahead, which is what one fault can bring in: then io_uring, AIO,

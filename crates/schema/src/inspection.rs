@@ -234,9 +234,13 @@ impl MappedFile {
     /// What one miss can read ahead, at most: nothing lies behind the end of a file. Where a mapping has MADV_HUGEPAGE, it is another
     /// window (`do_sync_mmap_readahead` in mm/filemap.c), which is not known.
     pub fn window_bytes(&self) -> Option<u64> {
-        let is_huge = self.advice.iter().flatten().any(|it| *it == MappingAdvice::Hugepage);
         let file_bytes = self.file_bytes.value().copied().unwrap_or(u64::MAX);
-        self.read_ahead_bytes.value().map(|it| (*it).min(file_bytes)).filter(|_| !is_huge)
+        self.read_ahead_bytes.value().map(|it| (*it).min(file_bytes)).filter(|_| !self.is_huge())
+    }
+
+    /// Whether a mapping of it has MADV_HUGEPAGE.
+    pub fn is_huge(&self) -> bool {
+        self.advice.iter().flatten().any(|it| *it == MappingAdvice::Hugepage)
     }
 }
 
