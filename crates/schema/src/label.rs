@@ -136,10 +136,8 @@ impl Labels {
     /// What a cell did: the label of its condition with what its arm has instead, by the cell's index.
     /// `scan 4 KiB cached, 64 KiB instead of 4 KiB`
     pub fn of_cell(&self, record: &Record, cell: usize) -> String {
-        let found = record.cells.get(cell).and_then(|it| Some((it, record.conditions.get(it.condition)?)));
-        found.map_or_else(String::new, |(cell, condition)| {
-            own::label(self.label(cell.condition), cell.own_condition.as_ref(), condition)
-        })
+        let condition = record.cells.get(cell).map_or_else(String::new, |it| self.label(it.condition));
+        condition + &own_of_cell(record, cell)
     }
 
     /// What distinguishes it from the others besides workload, block and state: `4 threads`. Empty if those suffice.
@@ -154,6 +152,14 @@ impl Labels {
         let words = first.into_iter().flat_map(Label::further).filter(|word| of.iter().all(|at| has(at, word)));
         words.cloned().collect::<Vec<String>>().join(", ")
     }
+}
+
+/// What the arm of a cell has instead of its condition, to stand behind a label or a name. Empty if nothing.
+/// `, 64 KiB instead of 4 KiB`
+pub fn own_of_cell(record: &Record, cell: usize) -> String {
+    let found = record.cells.get(cell).and_then(|it| Some((it, record.conditions.get(it.condition)?)));
+    found
+        .map_or_else(String::new, |(cell, condition)| own::label(String::new(), cell.own_condition.as_ref(), condition))
 }
 
 #[cfg(test)]

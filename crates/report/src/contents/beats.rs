@@ -3,6 +3,7 @@
 use schema::{
     Findings, Labels, Record,
     findings::{BeatFinding, BeatLateness},
+    label,
 };
 
 use crate::{
@@ -31,22 +32,19 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Vec<PartOf>
     let beats = in_order(findings);
     let of_condition = |beats: &[&BeatFinding]| PartOf {
         condition: labels.label(beats[0].id.condition.condition_index),
-        table: table(&labels, record, beats),
-        says: beats.iter().map(|it| format!("{}: {}", name(&labels, record, it), words::beats(it))).collect(),
+        table: table(record, beats),
+        says: beats.iter().map(|it| format!("{}: {}", name(record, it), words::beats(it))).collect(),
     };
     let parts: Vec<PartOf> = beats.chunk_by(|a, b| a.id.condition == b.id.condition).map(of_condition).collect();
     (!parts.is_empty()).then_some(parts)
 }
 
 /// With what an arm has otherwise than its condition.
-pub(crate) fn name(labels: &Labels, record: &Record, of: &BeatFinding) -> String {
-    let condition = labels.label(of.id.condition.condition_index);
-    let own = labels.of_cell(record, of.id.cell);
-    let own = own.strip_prefix(&condition).unwrap_or_default();
-    format!("{}{own}", of.name)
+pub(crate) fn name(record: &Record, of: &BeatFinding) -> String {
+    of.name.clone() + &label::own_of_cell(record, of.id.cell)
 }
 
-fn table(labels: &Labels, record: &Record, beats: &[&BeatFinding]) -> Table {
+fn table(record: &Record, beats: &[&BeatFinding]) -> Table {
     let numbers = ["deadlines", "median", "99 of 100", "worst", "stalled"];
     // Controls have none.
     let control: &[&str] = if beats.iter().any(|it| it.control.is_some()) { &["control", "stalled"] } else { &[] };
@@ -54,7 +52,7 @@ fn table(labels: &Labels, record: &Record, beats: &[&BeatFinding]) -> Table {
     let columns: Vec<Column> = [Column::left("arm")].into_iter().chain(numbers).collect();
     let rows = beats.iter().map(|it| {
         let mut row = vec![
-            Cell::plain(name(labels, record, it)),
+            Cell::plain(name(record, it)),
             Cell::plain(number::count(it.late.deadlines as f64)),
             Cell::plain(duration(it.late.median_ns)),
             Cell::plain(duration(it.late.p99_ns)),

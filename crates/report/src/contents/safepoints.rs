@@ -31,11 +31,10 @@ fn table(record: &Record, safepoints: &Safepoints) -> Table {
     conditions.dedup();
     let labels = Labels::of(record);
     let rows = conditions.into_iter().flat_map(|condition| {
-        let (labels, label) = (&labels, labels.label(condition.condition_index));
+        let label = labels.label(condition.condition_index);
         let cells = safepoints.cells.iter().filter(move |it| it.id.condition == condition);
         cells.map(move |it| {
-            let own = labels.of_cell(record, it.id.cell);
-            let own = own.strip_prefix(label.as_str()).unwrap_or_default();
+            let own = schema::label::own_of_cell(record, it.id.cell);
             vec![
                 Cell::plain(format!("{label}{own} · {}", it.name)),
                 Cell::plain(number::count(it.asked as f64)),

@@ -31,7 +31,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
 }
 
 fn figure(view: &View, record: &Record, condition: usize, arms: &[&BeatFinding]) -> Option<Figure> {
-    let named = |it: &BeatFinding| beats::name(&view.labels, record, it);
+    let named = |it: &BeatFinding| beats::name(record, it);
     let drawn: Vec<&&BeatFinding> = arms.iter().filter(|it| it.curve.len() > 1).collect();
     let first = drawn.first()?;
     let series = drawn.iter().map(|it| {
