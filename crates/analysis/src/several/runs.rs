@@ -52,6 +52,7 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunC
     if first.0.id == second.0.id {
         not_comparable.push(NotComparable::OneRun { run: first.0.id.clone() });
     }
+    let (answers, left_out) = answers(first, second, &pairs);
     RunComparison {
         first: first.0.id.clone(),
         second: second.0.id.clone(),
@@ -62,8 +63,8 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunC
         no_interval,
         drift: drift(&cells, |it| it.median),
         drift_ends: drift(&cells, |it| it.ci_low).zip(drift(&cells, |it| it.ci_high)).map(<[f64; 2]>::from),
-        answers_left_out: answers(first, second, &pairs, false).iter().filter(|it| it.is_decided()).count() as u64,
-        answers: answers(first, second, &pairs, true),
+        answers_left_out: left_out.iter().filter(|it| it.is_decided()).count() as u64,
+        answers,
         cells,
     }
 }
@@ -181,14 +182,13 @@ fn drift(cells: &[SharedCell], of: impl Fn(Estimate) -> f64) -> Option<f64> {
     }
 }
 
-/// Comparisons that were made in both runs: of cells that are paired, arm with arm and baseline with baseline. `alike`: their passes
-/// are about one thing, or those of one of both are not.
+/// Comparisons that were made in both runs: of cells that are paired, arm with arm and baseline with baseline. First those
+/// whose passes are about one thing in both runs, then those whose arm or baseline is not.
 fn answers(
     first: (&Record, &Findings),
     second: (&Record, &Findings),
     pairs: &[Pair],
-    alike: bool,
-) -> Vec<SharedAnswer> {
+) -> (Vec<SharedAnswer>, Vec<SharedAnswer>) {
     let is_apart = |a: &CellFinding, b: &CellFinding| apart((first.0, a), (second.0, b)).is_some();
     let both = || pairs.iter().filter_map(|it| Some((it.first?, it.second?)));
     let others: Vec<usize> = both().filter(|(a, b)| is_apart(a, b)).map(|it| it.0.id.cell).collect();
@@ -197,12 +197,10 @@ fn answers(
     let (first, second) = (first.1, second.1);
     let shared = first.comparisons.iter().filter_map(|a| {
         let (arm, baseline) = (pairs.get(&a.id.cell)?, pairs.get(&a.baseline_cell)?);
-        if alike == [a.id.cell, a.baseline_cell].iter().any(|it| others.contains(it)) {
-            return None;
-        }
         let b = second.comparisons.iter().find(|b| (b.id.cell, b.baseline_cell) == (*arm, *baseline))?;
         let sizes = [(first, a), (second, b)].map(|(of, it)| size_of_answer(of, it));
-        Some(SharedAnswer {
+        let is_alike = ![a.id.cell, a.baseline_cell].iter().any(|it| others.contains(it));
+        let answer = SharedAnswer {
             sizes: sizes[0].zip(sizes[1]).filter(|(a, b)| a != b).map(<[PassSize; 2]>::from),
             first_id: a.id,
             second_id: b.id,
@@ -215,9 +213,12 @@ fn answers(
             second_verdict: b.verdict,
             first_of: a.answer_of,
             second_of: b.answer_of,
-        })
+        };
+        Some((is_alike, answer))
     });
-    shared.collect()
+    let (alike, left_out): (Vec<_>, Vec<_>) = shared.partition(|(is_alike, _)| *is_alike);
+    let answer = |(_, answer)| answer;
+    (alike.into_iter().map(answer).collect(), left_out.into_iter().map(answer).collect())
 }
 
 /// Of the passes that answer: those at the size of the job, or those of the rounds.
