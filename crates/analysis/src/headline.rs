@@ -10,8 +10,10 @@ use crate::{
 };
 
 /// The two cells, baseline and arm, that decide the answer to each of some conditions: the winner, or where the baseline
-/// wins the arm that comes closest. Of random reads of pages in memory, and of stores, a mapping takes the less for each the more there
-/// are, and over the first third of a cold file it lost by more than over all of it; so of them also the fastest mapping, and the fastest that is populated. After them the pairs that claims are about.
+/// wins the arm that comes closest. Where the size of the job changes what an access of a mapping takes, also the fastest
+/// mapping, and the fastest that is populated: random reads of pages in memory and stores take less each the more there
+/// are, so do cold random reads that read around, and over the first third of a cold file a mapping lost by more than
+/// over all of it. After them the pairs that claims are about.
 pub fn headlines(record: &Record, conditions: &[usize]) -> Vec<[usize; 2]> {
     let run = Run::of(record, |cell| conditions.contains(&cell.condition));
     let mut pairs: Vec<[usize; 2]> = conditions.iter().flat_map(|&index| decisive(&run, index)).collect();

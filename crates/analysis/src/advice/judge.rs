@@ -242,11 +242,11 @@ fn by_replays_or_switches(
         (AdviceVerdict::Unknown, _) => {
             [AdviceReason::SwitchMeasured].into_iter().chain(advice.because.clone()).collect()
         }
-        (AdviceVerdict::NoDifference, _) if gains(&switched).is_some_and(|it| is_within_share(&it, &advice)) => {
-            [AdviceReason::SwitchAsGood].into_iter().chain(advice.because.clone()).collect()
-        }
         // Or a replay gains, although what it gains is not the program's.
-        (AdviceVerdict::NoDifference, _) if advice.switched.iter().filter_map(|it| it.predicted).any(is_gain) => {
+        (AdviceVerdict::NoDifference, _)
+            if gains(&switched).is_some_and(|it| is_within_share(&it, &advice))
+                || advice.switched.iter().filter_map(|it| it.predicted).any(is_gain) =>
+        {
             [AdviceReason::SwitchAsGood].into_iter().chain(advice.because.clone()).collect()
         }
         (AdviceVerdict::NoDifference, _) | (_, None) => vec![AdviceReason::SwitchAlone],
